@@ -1,0 +1,108 @@
+"""Scaled dot-product and multi-head attention (Vaswani et al. 2017, section 3.2).
+
+Shapes: B batch, H heads, Q queries, K keys, D d_model, d = D / H the width of one head.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+KeysValues = tuple[Tensor, Tensor]  # each [B, H, K, d]
+
+
+class Attention(NamedTuple):
+    """What one attention sub-layer computed, stage by stage."""
+
+    q: Tensor  # [B, H, Q, d]
+    k: Tensor  # [B, H, K, d]
+    v: Tensor  # [B, H, K, d]
+    scores: Tensor  # [B, H, Q, K]  QKᵀ/√d, before the mask
+    allowed: Tensor  # [B, H, Q, K] or what broadcasts to it; True where a query may look
+    weights: Tensor  # [B, H, Q, K]  softmax over the allowed keys
+    output: Tensor  # [B, H, Q, d]  weights times v, 0 for a head that was removed
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What governs one attention sub-layer. The paper's own rule is the masks and nothing else."""
+
+    allowed: Tensor  # broadcasts to [B, H, Q, K]; True where a query may look
+    keep: Tensor | None = None  # [H, 1, 1]; 0 removes a head. None keeps all
+    scaled: bool = True  # divide QKᵀ by √d
+
+    def scale(self, d: int) -> float:
+        return 1 / math.sqrt(d) if self.scaled else 1.0
+
+    def rows(self, start: int, stop: int, keys: int) -> "Rule":
+        """The same rule for the queries start..stop-1 and the first `keys` keys."""
+        queries = slice(start, stop) if self.allowed.size(-2) > 1 else slice(None)
+        return Rule(self.allowed[..., queries, :keys], self.keep, self.scaled)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
+    """softmax(QKᵀ/√d) V (eq. 1), every stage kept.
+
+    A blocked cell is -inf before softmax, hence exactly 0 after it. A row with no allowed key
+    has no softmax: its weights and its output are 0, and `allowed` alone tells which rows these are.
+    """
+    scores = q @ k.transpose(-2, -1) * rule.scale(q.size(-1))
+    weights = scores.masked_fill(~rule.allowed, -math.inf).softmax(dim=-1)
+    weights = weights.masked_fill(~rule.allowed.any(dim=-1, keepdim=True), 0.0)
+    output = weights @ v
+    if rule.keep is not None:
+        output = output * rule.keep
+    return Attention(q, k, v, scores, rule.allowed, weights, output)
+
+
+def attend_fused(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Tensor:
+    """The output of `attend` alone, [B, H, Q, d], from torch's fused kernel, in float32."""
+    # On CPUs the kernel is several times slower in bfloat16 than in float32, so training steps aside here.
+    with torch.autocast(q.device.type, enabled=False):
+        output = scaled_dot_product_attention(
+            q.float(), k.float(), v.float(), attn_mask=rule.allowed, scale=rule.scale(q.size(-1))
+        )
+    return output if rule.keep is None else output * rule.keep
+
+
+class MultiHeadAttention(nn.Module):
+    """Concat(head_1 .. head_h) W_O, with head_i = Attention(Q W_Q, K W_K, V W_V)."""
+
+    def __init__(self, d_model: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def keys_values(self, memory: Tensor) -> KeysValues:
+        """Project what can be read, [B, K, D], into the keys and values of every head."""
+        return self._split(self.w_k(memory)), self._split(self.w_v(memory))
+
+    def forward(
+        self, x: Tensor, memory: KeysValues, rule: Rule, capture: bool = False
+    ) -> tuple[Tensor, Attention | None]:
+        """Let x [B, Q, D] ask and `memory` be asked. Returns [B, Q, D], and the stages on `capture`.
+
+        Without `capture` torch's fused attention runs and nothing is kept.
+        """
+        q = self._split(self.w_q(x))
+        if capture:
+            seen = attend(q, *memory, rule)
+            return self.w_o(self._merge(seen.output)), seen
+        return self.w_o(self._merge(attend_fused(q, *memory, rule))), None
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, d]
+
+    def _merge(self, heads: Tensor) -> Tensor:
+        return heads.transpose(1, 2).flatten(-2)  # [B, H, T, d] -> [B, T, D]
+
+
+def append(past: KeysValues, new: KeysValues) -> KeysValues:
+    """Grow a cache of keys and values along the keys."""
+    return torch.cat([past[0], new[0]], dim=-2), torch.cat([past[1], new[1]], dim=-2)

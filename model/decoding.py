@@ -1,0 +1,124 @@
+"""Choosing the target piece by piece: greedily for a batch, or by beam search for one sentence.
+
+Shapes: B batch, S source positions, V vocabulary; a beam is a batch of hypotheses.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from model.attention import KeysValues
+from model.config import END, PAD, START, UNKNOWN, Config
+from model.masks import Rules, rules
+from model.trace import Change
+from model.transformer import Transformer
+
+NEVER = [PAD, START, UNKNOWN]  # pieces that no translation contains
+LENGTH_PENALTY = 0.6  # α of section 6.1
+
+
+def limit(source_length: int, config: Config) -> int:
+    """The most pieces a translation may have, </s> counted: source length + 50 (section 6.1)."""
+    return min(source_length + 50, config.max_pieces)
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """[..., V] -> [..., V]: log-softmax, and -inf for the pieces that no translation contains."""
+    scores = logits.log_softmax(dim=-1)
+    scores[..., NEVER] = -torch.inf
+    return scores
+
+
+def _room(source: Tensor, config: Config) -> Rules:
+    """The paper's rules for any target up to the limit."""
+    longest = torch.full((1, limit(source.size(1), config)), START, device=source.device)
+    return rules(source, longest, config)
+
+
+@torch.inference_mode()
+def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
+    """The likeliest next piece, again and again, for source ids [B, S]. Returns ids without <s> and </s>."""
+    paper = _room(source, model.config)
+    memory = model.keys_values(model.encode(source, paper).memory)
+    last = torch.full((source.size(0), 1), START, device=source.device)
+    ended = torch.zeros_like(last, dtype=torch.bool)
+    past: tuple[KeysValues, ...] | None = None
+    chosen: list[Tensor] = []
+    for _ in range(limit(source.size(1), model.config)):
+        step = model.decode(last, memory, paper, past)
+        past = step.cache
+        last = log_probabilities(model.logits(step.hidden)).argmax(dim=-1)
+        ended = ended | (last == END)
+        if ended.all():
+            break
+        chosen.append(last.masked_fill(ended, PAD))
+    sentences = torch.cat(chosen, dim=1).tolist() if chosen else [[] for _ in range(source.size(0))]
+    return [[id_ for id_ in sentence if id_ != PAD] for sentence in sentences]
+
+
+@torch.inference_mode()
+def greedy_changed(model: Transformer, source: Tensor, change: Change) -> list[int]:
+    """Greedy for one sentence [1, S], each step a whole pass over the target so far under `change`.
+
+    Nothing is cached: with the look-ahead mask off, the rows of earlier pieces change at every step.
+    """
+    real = int((source != PAD).sum())
+    ids: list[int] = []
+    for step in range(limit(real, model.config)):
+        target = torch.tensor([[START, *ids, *[PAD] * change.target_pads]])
+        changed = rules(source, target, model.config, change)
+        memory = model.keys_values(model.encode(source, changed).memory)
+        hidden = model.decode(target, memory, changed).hidden[:, step]
+        chosen = int(log_probabilities(model.logits(hidden)).argmax())
+        if chosen == END:
+            break
+        ids.append(chosen)
+    return ids
+
+
+def penalty(length: int) -> float:
+    """lp(Y) of Wu et al. 2016, eq. 14: a hypothesis is worth log P / lp, so that short ones do not win by length."""
+    return ((5 + length) / 6) ** LENGTH_PENALTY
+
+
+@torch.inference_mode()
+def beam_search(model: Transformer, source: Tensor, size: int) -> list[int]:
+    """The best of `size` hypotheses kept at every step, for source ids [1, S]. Ids without <s> and </s>."""
+    paper = _room(source, model.config)
+    memory = model.keys_values(model.encode(source, paper).memory)
+    hypotheses = torch.full((1, 1), START, device=source.device)
+    totals = torch.zeros(1, device=source.device)
+    past: tuple[KeysValues, ...] | None = None
+    finished: list[tuple[float, list[int]]] = []
+    for length in range(1, limit(source.size(1), model.config) + 1):
+        step = model.decode(hypotheses[:, -1:], _spread(memory, len(totals)), paper, past)
+        scores = totals[:, None] + log_probabilities(model.logits(step.hidden[:, -1]))
+        # Twice the beam: were every best candidate an ending, enough open ones would still be left.
+        best, flat = scores.flatten().topk(min(2 * size, scores.numel()))
+        parents, pieces = flat // scores.size(1), flat % scores.size(1)
+        for score, parent, piece in zip(best[:size], parents[:size], pieces[:size], strict=True):
+            if piece == END:
+                finished.append((score.item() / penalty(length), hypotheses[parent, 1:].tolist()))
+        still = (pieces != END).nonzero().flatten()[:size]
+        # An open hypothesis can at best keep its total and grow to the limit.
+        hope = best[still[0]].item() / penalty(limit(source.size(1), model.config))
+        if len(finished) >= size and max(finished)[0] >= hope:
+            break
+        parents, totals = parents[still], best[still]
+        hypotheses = torch.cat([hypotheses[parents], pieces[still][:, None]], dim=1)
+        past = tuple((keys[parents], values[parents]) for keys, values in step.cache)
+    if not finished:
+        finished = [(totals[0].item(), hypotheses[0, 1:].tolist())]
+    return max(finished)[1]
+
+
+def _spread(memory: Sequence[KeysValues], size: int) -> list[KeysValues]:
+    return [(keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1)) for keys, values in memory]
+
+
+def padded(sentences: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:
+    """Id lists of different lengths as one tensor [B, longest], padded on the right."""
+    longest = max(map(len, sentences))
+    rows = [[*sentence, *[PAD] * (longest - len(sentence))] for sentence in sentences]
+    return torch.tensor(rows, device=device)

@@ -1,0 +1,88 @@
+"""The two kinds of layer in figure 1 (Vaswani et al. 2017, sections 3.1 and 3.3).
+
+Every sub-layer is wrapped as LayerNorm(x + Dropout(Sublayer(x))).
+Shapes: B batch, S source positions, T target positions, D d_model.
+"""
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from model.attention import Attention, KeysValues, MultiHeadAttention, Rule
+from model.config import Config
+
+
+class FeedForward(nn.Module):
+    """max(0, x W_1 + b_1) W_2 + b_2, the same at every position (eq. 2)."""
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w_2(self.w_1(x).relu())
+
+
+class AddNorm(nn.Module):
+    """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4)."""
+
+    def __init__(self, d_model: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, update: Tensor) -> Tensor:
+        return self.norm(x + self.dropout(update))
+
+
+class EncoderLayer(nn.Module):
+    """Figure 1, left: self-attention, then feed-forward."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config.d_model, config.n_heads)
+        self.add_1 = AddNorm(config.d_model, config.dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff)
+        self.add_2 = AddNorm(config.d_model, config.dropout)
+
+    def forward(self, x: Tensor, rule: Rule, capture: bool = False) -> tuple[Tensor, Attention | None]:
+        update, seen = self.attention(x, self.attention.keys_values(x), rule, capture)
+        x = self.add_1(x, update)
+        return self.add_2(x, self.feed_forward(x)), seen
+
+
+class DecoderSeen(NamedTuple):
+    """The two attentions of one decoder layer; None where nothing was captured."""
+
+    decoder: Attention | None
+    cross: Attention | None
+
+
+class DecoderLayer(nn.Module):
+    """Figure 1, right: masked self-attention, attention over the source, feed-forward."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config.d_model, config.n_heads)
+        self.add_1 = AddNorm(config.d_model, config.dropout)
+        self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads)
+        self.add_2 = AddNorm(config.d_model, config.dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff)
+        self.add_3 = AddNorm(config.d_model, config.dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        own: KeysValues,
+        memory: KeysValues,
+        own_rule: Rule,
+        cross_rule: Rule,
+        capture: bool = False,
+    ) -> tuple[Tensor, DecoderSeen]:
+        """Revise x [B, T, D], reading the target through `own` and the source through `memory`."""
+        update, decoder = self.attention(x, own, own_rule, capture)
+        x = self.add_1(x, update)
+        update, cross = self.cross_attention(x, memory, cross_rule, capture)
+        x = self.add_2(x, update)
+        return self.add_3(x, self.feed_forward(x)), DecoderSeen(decoder, cross)

@@ -1,0 +1,200 @@
+"""The values that cross the border: `Trace`, what a pass showed, and `Change`, what a reader altered.
+
+Numpy only; nothing here knows torch or a screen.
+Shapes: L layers, H heads, Q queries, K keys, S source, T target, D d_model, d width of a head, V vocabulary.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A mask that is on everywhere, or off in all layers, or off in the chosen ones."""
+
+    off: tuple[int, ...] | Literal["all"] = ()
+
+    def on(self, layer: int) -> bool:
+        return self.off != "all" and layer not in self.off
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell that a reader blocked; in every layer or head where none is named."""
+
+    kind: Kind
+    query: int
+    key: int
+    layer: int | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The place of one head."""
+
+    kind: Kind
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs from the paper's forward pass. Empty by default, and then nothing differs."""
+
+    source_padding: Switch = Switch()  # pads as keys of the encoder
+    target_padding: Switch = Switch()  # pads as keys of the decoder
+    look_ahead: Switch = Switch()
+    cross_padding: Switch = Switch()  # source pads as keys of the cross-attention
+    blocked: frozenset[Cell] = frozenset()
+    removed: frozenset[Head] = frozenset()  # heads whose output is 0 before W_O
+    positions: Literal["on", "off", "shuffled"] = "on"
+    seed: int = 0  # which shuffle
+    shift: int = 0  # added to every position
+    scale: bool = True  # divide QKᵀ by √d_k
+    source_pads: int = 0  # pads appended after </s>
+    target_pads: int = 0
+
+    def check(self, n_layers: int, n_heads: int) -> None:
+        """Raise ValueError where the change names a layer or head that the model has not."""
+        switches = (self.source_padding, self.target_padding, self.look_ahead, self.cross_padding)
+        layers = [layer for switch in switches if switch.off != "all" for layer in switch.off]
+        places = [*self.blocked, *self.removed]
+        layers += [place.layer for place in places if place.layer is not None]
+        heads = [place.head for place in places if place.head is not None]
+        for name, values, size in (("layer", layers, n_layers), ("head", heads, n_heads)):
+            for value in values:
+                if not 0 <= value < size:
+                    raise ValueError(f"{name} {value} of {size}; they count from 0")
+        if min(self.source_pads, self.target_pads) < 0:
+            raise ValueError(f"pads cannot be fewer than 0: {self.source_pads}, {self.target_pads}")
+
+
+NEUTRAL = Change()
+
+
+class TextError(ValueError):
+    """A sentence that cannot be read, and why: `code` is "empty", "long" or "huge".
+
+    "long" counts pieces, "huge" counts characters: `got` is what came, `limit` what is accepted.
+    """
+
+    def __init__(self, code: Literal["empty", "long", "huge"], got: int = 0, limit: int = 0) -> None:
+        unit = {"empty": "", "long": "pieces", "huge": "characters"}[code]
+        super().__init__(f"{got} {unit}, the limit is {limit}" if unit else "no text to read")
+        self.code, self.got, self.limit = code, got, limit
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.got, self.limit)
+
+
+class _Arrays:
+    """Makes every array of a dataclass read-only, after construction and after unpickling."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
+@dataclass(frozen=True, eq=False)
+class Stages(_Arrays):
+    """What the attentions of one kind computed, in every layer and head."""
+
+    q: Floats  # (L, H, Q, d)
+    k: Floats  # (L, H, K, d)
+    v: Floats  # (L, H, K, d)
+    scores: Floats  # (L, H, Q, K)  QKᵀ/√d, before the mask
+    allowed: Flags  # (L, H, Q, K)  True where the query may look
+    weights: Floats  # (L, H, Q, K)  softmax over the allowed keys; exactly 0 elsewhere
+    output: Floats  # (L, H, Q, d)  weights times v; 0 for a removed head
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding(_Arrays):
+    """What enters the first layer on one side; `sum` is what the layer reads."""
+
+    pieces: Floats  # (T, D)  embedding times √d_model
+    positions: Floats  # (T, D)  0 where positions are off
+    sum: Floats  # (T, D)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A piece that may come next, and its log-probability."""
+
+    piece: str
+    log_prob: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trace(_Arrays):
+    """Everything one forward pass showed: encoder over the source, decoder over the finished target.
+
+    Row t of the decoder and of the cross-attention is the query `target[t]`, the piece that goes in;
+    the piece that this row helped to choose is `comes_out[t]`.
+    """
+
+    text: str  # the source, cleaned
+    change: Change
+    source: tuple[str, ...]  # pieces as a reader knows them, </s> last, appended pads after it
+    target: tuple[str, ...]  # the pieces that go in: <s> first
+    comes_out: tuple[str, ...]  # the pieces that come out: the same, one place on, </s> last
+    source_spaces: tuple[bool, ...]  # whether a space stands before the piece
+    target_spaces: tuple[bool, ...]
+    unknown: tuple[str, ...]  # pieces of source or target that the model reads as <unk>
+    translation: str  # the target as text
+    forced: bool  # the target was given, not chosen by the model
+    cut: bool  # the length limit ended the translation, not </s>
+    encoder: Stages
+    decoder: Stages
+    cross: Stages
+    source_embedding: Embedding
+    target_embedding: Embedding
+    log_probs: Floats  # (T, V)  of every piece, next after target[: t + 1]
+    piece_log_probs: Floats  # (T,)  of comes_out[t]; 0 for an appended pad, which nothing predicts
+    candidates: tuple[tuple[Candidate, ...], ...]  # the ten likeliest next pieces of each row
+
+    def stages(self, kind: Kind) -> Stages:
+        return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+
+    def weights(self, kind: Kind) -> Floats:
+        """(L, H, Q, K). Rows sum to 1, but for the rows that `empty` flags."""
+        return self.stages(kind).weights
+
+    def scores(self, kind: Kind) -> Floats:
+        """(L, H, Q, K), before the mask."""
+        return self.stages(kind).scores
+
+    def allowed(self, kind: Kind) -> Flags:
+        """(L, H, Q, K), True where a query may look."""
+        return self.stages(kind).allowed
+
+    def empty(self, kind: Kind) -> Flags:
+        """(L, H, Q), True for a row with nothing allowed: its weights and output are 0."""
+        return ~self.allowed(kind).any(axis=-1)
+
+    def axes(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The pieces along (queries, keys)."""
+        queries = self.source if kind == "encoder" else self.target
+        keys = self.target if kind == "decoder" else self.source
+        return queries, keys
+
+    @property
+    def log_prob(self) -> float:
+        """Natural logarithm of the model's probability of the whole target, </s> included."""
+        return float(self.piece_log_probs.sum())

@@ -1,0 +1,1 @@
+"""How the weights in `assets/models/` were made: `python -m model.train`."""

@@ -1,0 +1,115 @@
+"""The encoder-decoder of "Attention Is All You Need" (Vaswani et al. 2017, figure 1).
+
+Layer norm follows each sub-layer, as in the figure; there is no further norm after the last layer.
+Shapes: B batch, S source positions, T target positions, D d_model, V vocabulary.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from model.attention import Attention, KeysValues, append
+from model.config import Config
+from model.layers import DecoderLayer, DecoderSeen, EncoderLayer
+from model.masks import Rules, rules
+from model.positions import sinusoids
+
+
+class Embedded(NamedTuple):
+    """What enters the first layer: pieces, positions and their sum, each [B, T, D] or [T, D]."""
+
+    pieces: Tensor  # [B, T, D]  embedding times √d_model (section 3.4)
+    positions: Tensor | None  # [T, D]
+    sum: Tensor  # [B, T, D]  before dropout
+
+
+class Encoded(NamedTuple):
+    """The encoder's answer, [B, S, D], and what its layers did on the way."""
+
+    memory: Tensor
+    embedded: Embedded
+    seen: tuple[Attention | None, ...]
+
+
+class Decoded(NamedTuple):
+    """The decoder's answer, [B, T, D], what its layers did, and their keys and values so far."""
+
+    hidden: Tensor
+    embedded: Embedded
+    seen: tuple[DecoderSeen, ...]
+    cache: tuple[KeysValues, ...]
+
+
+class Transformer(nn.Module):
+    """One embedding serves source, target and output layer (section 3.4)."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.d_model)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers))
+        self.dropout = nn.Dropout(config.dropout)
+        self.reset()
+
+    def reset(self) -> None:
+        """Draw fresh weights; the embedding so that, times √d_model, its entries have variance 1."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+        nn.init.normal_(self.embedding.weight, std=self.config.d_model**-0.5)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Logits [B, T, V] of the next piece after each of `target` [B, T], given `source` [B, S]."""
+        paper = rules(source, target, self.config)
+        encoded = self.encode(source, paper)
+        return self.logits(self.decode(target, self.keys_values(encoded.memory), paper).hidden)
+
+    def embed(self, ids: Tensor, positions: Tensor | None) -> Embedded:
+        pieces = self.embedding(ids) * math.sqrt(self.config.d_model)
+        if positions is None:
+            return Embedded(pieces, None, pieces)
+        encoding = sinusoids(positions, self.config.d_model)
+        return Embedded(pieces, encoding, pieces + encoding)
+
+    def encode(self, source: Tensor, rules: Rules, capture: bool = False) -> Encoded:
+        embedded = self.embed(source, rules.source_positions)
+        x, seen = self.dropout(embedded.sum), []
+        for layer, rule in zip(self.encoder, rules.encoder, strict=True):
+            x, attention = layer(x, rule, capture)
+            seen.append(attention)
+        return Encoded(x, embedded, tuple(seen))
+
+    def keys_values(self, memory: Tensor) -> tuple[KeysValues, ...]:
+        """What each decoder layer reads of the source: projected once, used at every step."""
+        return tuple(layer.cross_attention.keys_values(memory) for layer in self.decoder)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Sequence[KeysValues],
+        rules: Rules,
+        past: Sequence[KeysValues] | None = None,
+        capture: bool = False,
+    ) -> Decoded:
+        """Run the decoder over `target` [B, T], which continues the pieces cached in `past`."""
+        start = past[0][0].size(-2) if past else 0
+        stop = start + target.size(1)
+        positions = rules.target_positions
+        embedded = self.embed(target, None if positions is None else positions[start:stop])
+        x, seen, cache = self.dropout(embedded.sum), [], []
+        for i, layer in enumerate(self.decoder):
+            own = layer.attention.keys_values(x)
+            own = append(past[i], own) if past else own
+            own_rule = rules.decoder[i].rows(start, stop, stop)
+            cross_rule = rules.cross[i].rows(start, stop, memory[i][0].size(-2))
+            x, attention = layer(x, own, memory[i], own_rule, cross_rule, capture)
+            seen.append(attention)
+            cache.append(own)
+        return Decoded(x, embedded, tuple(seen), tuple(cache))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, V], by the embedding matrix again."""
+        return hidden @ self.embedding.weight.T

@@ -1,0 +1,139 @@
+"""The door into the model: text in, a translation or a `Trace` out. Torch stays on this side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from model import checkpoint
+from model.attention import Attention
+from model.config import END, PAD, SPECIAL, START, UNKNOWN
+from model.decoding import beam_search, greedy, greedy_changed, limit
+from model.masks import rules
+from model.tokenizer import Piece, Tokenizer, clean
+from model.trace import NEUTRAL, Candidate, Change, Embedding, Stages, TextError, Trace
+from model.transformer import Embedded, Transformer
+
+MODELS = Path(__file__).parent.parent / "assets" / "models"
+MAX_CHARACTERS = 1000  # refused before any work is done on them
+CANDIDATES = 10
+
+
+@dataclass(frozen=True)
+class Translator:
+    """A trained model and its tokenizer. Nothing in it changes after loading, so threads may share it."""
+
+    name: str
+    model: Transformer
+    tokenizer: Tokenizer
+
+    def translate(self, text: str, beam: int = 1) -> str:
+        """The translation of one sentence, greedily or by beam search. Raises TextError."""
+        source = torch.tensor([[piece.id for piece in self._source(text)]])
+        ids = greedy(self.model, source)[0] if beam == 1 else beam_search(self.model, source, beam)
+        return self.tokenizer.decode(ids)
+
+    @torch.inference_mode()
+    def trace(self, text: str, target: str | None = None, change: Change = NEUTRAL) -> Trace:
+        """Everything the model computed for `text`: its own translation, or the `target` forced on it.
+
+        One pass over the finished target: under the look-ahead mask, row t of it is what step t of
+        decoding saw. A shuffle of positions is the exception, since it is drawn for the whole length.
+        Raises TextError where the text cannot be read, ValueError where the change does not fit.
+        """
+        source = [*self._source(text), *self._pads(change.source_pads)]
+        source_ids = torch.tensor([[piece.id for piece in source]])
+        pieces = self._target(source_ids, change) if target is None else self._read(target)
+        goes_in = [Piece(SPECIAL[START], START, False), *pieces, *self._pads(change.target_pads)]
+        comes_out = [*pieces, Piece(SPECIAL[END], END, False), *self._pads(change.target_pads)]
+        target_ids = torch.tensor([[piece.id for piece in goes_in]])
+
+        changed = rules(source_ids, target_ids, self.model.config, change)
+        encoded = self.model.encode(source_ids, changed, capture=True)
+        memory = self.model.keys_values(encoded.memory)
+        decoded = self.model.decode(target_ids, memory, changed, capture=True)
+        log_probs = self.model.logits(decoded.hidden)[0].log_softmax(dim=-1)
+        rows = len(pieces) + 1
+        out_ids = torch.tensor([piece.id for piece in comes_out])
+        chosen = log_probs.gather(1, out_ids[:, None])[:, 0]
+        chosen[rows:] = 0
+        top = log_probs.topk(CANDIDATES, dim=-1)
+
+        return Trace(
+            text=clean(text),
+            change=change,
+            source=tuple(piece.text for piece in source),
+            target=tuple(piece.text for piece in goes_in),
+            comes_out=tuple(piece.text for piece in comes_out),
+            source_spaces=tuple(piece.space for piece in source),
+            target_spaces=tuple(piece.space for piece in goes_in),
+            unknown=tuple(piece.text for piece in [*source, *pieces] if piece.id == UNKNOWN),
+            translation=clean(target) if target is not None else self.tokenizer.decode([p.id for p in pieces]),
+            forced=target is not None,
+            cut=target is None and len(pieces) >= limit(len(source) - change.source_pads, self.model.config),
+            encoder=_stages(encoded.seen),
+            decoder=_stages([seen.decoder for seen in decoded.seen]),
+            cross=_stages([seen.cross for seen in decoded.seen]),
+            source_embedding=_embedding(encoded.embedded),
+            target_embedding=_embedding(decoded.embedded),
+            log_probs=log_probs.numpy(),
+            piece_log_probs=chosen.numpy(),
+            candidates=tuple(
+                tuple(
+                    Candidate(self.tokenizer.piece(id_).text, log_prob)
+                    for id_, log_prob in zip(ids, values, strict=True)
+                )
+                for ids, values in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+            ),
+        )
+
+    def _source(self, text: str) -> list[Piece]:
+        return [*self._read(text), Piece(SPECIAL[END], END, False)]
+
+    def _read(self, text: str) -> list[Piece]:
+        """The pieces of a reader's text, few enough that one special piece still fits beside them."""
+        if len(text) > MAX_CHARACTERS:
+            raise TextError("huge", len(text), MAX_CHARACTERS)
+        pieces = self.tokenizer.encode(text)
+        most = self.model.config.max_pieces - 1
+        if not pieces:
+            raise TextError("empty")
+        if len(pieces) > most:
+            raise TextError("long", len(pieces), most)
+        return pieces
+
+    def _target(self, source: Tensor, change: Change) -> list[Piece]:
+        if change == NEUTRAL:
+            return [self.tokenizer.piece(id_) for id_ in greedy(self.model, source)[0]]
+        return [self.tokenizer.piece(id_) for id_ in greedy_changed(self.model, source, change)]
+
+    def _pads(self, count: int) -> list[Piece]:
+        return [Piece(SPECIAL[PAD], PAD, False)] * count
+
+
+def load(name_or_folder: str | Path) -> Translator:
+    """A shipped model by its name, such as "en-fr", or any model folder. Raises CheckpointError."""
+    folder = MODELS / name_or_folder
+    if not folder.is_dir():
+        folder = Path(name_or_folder)
+    return Translator(folder.name, *checkpoint.load(folder))
+
+
+def _stages(layers: Sequence[Attention | None]) -> Stages:
+    """Leave torch: drop the batch axis, stack the layers, spell the mask out in full."""
+    seen = [layer for layer in layers if layer is not None]
+
+    def stack(name: str) -> Tensor:
+        return torch.stack([getattr(layer, name)[0] for layer in seen])
+
+    allowed = torch.stack([layer.allowed.expand_as(layer.weights)[0] for layer in seen])
+    names = ("q", "k", "v", "scores", "weights", "output")
+    return Stages(allowed=allowed.numpy(), **{name: stack(name).numpy() for name in names})
+
+
+def _embedding(embedded: Embedded) -> Embedding:
+    pieces, total = embedded.pieces[0], embedded.sum[0]
+    positions = torch.zeros_like(pieces) if embedded.positions is None else embedded.positions
+    return Embedding(pieces.numpy(), positions.numpy(), total.clone().numpy())

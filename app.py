@@ -1,0 +1,46 @@
+"""Composition root: read the address, draw the frame, trace the sentence, hand both to the page."""
+
+from functools import partial
+
+import streamlit as st
+
+from model.trace import TextError
+from viz import cache, component, view
+from viz.pages import pages
+from viz.text import ASSETS, _
+
+st.set_page_config("Headlight", page_icon=str(ASSETS / "icon.svg"), layout="wide")
+st.logo(str(ASSETS / "logo.svg"), size="large")
+
+config = cache.translator().model.config
+sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
+for complaint in view.judge(st.query_params, sizes):
+    st.warning(view.plain(complaint))
+
+frame = view.frame(sizes)
+trace, trouble = None, ""
+try:
+    trace = cache.trace(cache.MODEL, frame.text)
+    if frame.target is not None:
+        trace = cache.trace(cache.MODEL, frame.text, frame.target)
+except TextError as error:
+    trouble = view.complain(error, _("French") if trace else _("English"))
+if trouble:
+    st.info(view.plain(trouble))
+if trace:
+    view.fill(frame, trace)
+
+page = st.navigation(
+    [
+        st.Page(partial(page.draw, trace, frame.here), title=page.title, url_path=address)
+        for address, page in pages().items()
+    ],
+    position="top",
+)
+if trace:
+    # The map of the model stands behind the page, so that on a phone the picture comes first.
+    left, right = st.columns([4, 1], gap="medium")
+    with left:
+        page.run()
+    with right:
+        component.model_map(frame.here.kind, frame.here.layer, sizes.layers, view.palette(), view.choose_kind)

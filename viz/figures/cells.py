@@ -1,0 +1,88 @@
+"""What all pictures share: token axes, hatching, the one scale of weights, the base layout.
+
+Tokens sit at integer positions and are only labelled by their text: as plotly categories, equal words
+would merge into one column.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from model.trace import Flags, Floats
+from viz.theme import FONT, Palette
+
+READABLE = 40  # tokens along an axis that can still be read; beyond, a window is shown and moved
+
+
+def sheet(palette: Palette, height: int) -> go.Figure:
+    """An empty figure in the colours of the theme."""
+    figure = go.Figure()
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "size": 15, "color": palette.text},
+        showlegend=False,
+        hovermode="closest",
+        hoverdistance=-1,
+        clickmode="event+select",
+        dragmode=False,
+        hoverlabel={"bgcolor": palette.ground, "font": {"color": palette.text, "size": 15}, "align": "left"},
+    )
+    return figure
+
+
+def scale(palette: Palette) -> dict[str, Any]:
+    """The one scale of weights, 0 to 1 on every head and layer, for a coloraxis."""
+    return {"colorscale": [list(stop) for stop in palette.weights], "cmin": 0, "cmax": 1, "showscale": False}
+
+
+def cells(weights: Floats, allowed: Flags) -> go.Heatmap:
+    """The weights; a blocked cell is left out, since "may not look" must not read as "did not look"."""
+    return go.Heatmap(
+        z=np.where(allowed, weights, np.nan).astype(np.float32),
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+        hoverinfo="skip",
+        name="weights",
+    )
+
+
+def ground(blocked: Flags, palette: Palette) -> go.Heatmap:
+    """The ground of blocked cells, under their hatch."""
+    return go.Heatmap(
+        z=np.where(blocked, 0, np.nan),
+        colorscale=[[0, palette.blocked], [1, palette.blocked]],
+        showscale=False,
+        hoverinfo="skip",
+        name="ground",
+    )
+
+
+def hatch(blocked: Flags, palette: Palette, strokes: Sequence[float] = (-0.5, 0.0, 0.5)) -> go.Scatter:
+    """Diagonal strokes through every blocked cell; `strokes` are the values of x + y in a cell."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for query, key in np.argwhere(blocked).tolist():
+        for stroke in strokes:
+            left, right = max(-0.5, stroke - 0.5), min(0.5, stroke + 0.5)
+            x += [key + left, key + right, None]
+            y += [query + stroke - left, query + stroke - right, None]
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": palette.hatch, "width": 1},
+        hoverinfo="skip",
+        name="hatch",
+    )
+
+
+def window(count: int, around: int) -> tuple[float, float]:
+    """The range of an axis that shows all tokens, or the `READABLE` ones around one of them."""
+    start = 0 if count <= READABLE else min(max(0, around - READABLE // 2), count - READABLE)
+    return start - 0.5, start + min(count, READABLE) - 0.5

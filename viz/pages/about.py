@@ -1,0 +1,16 @@
+"""What this model is, how good it is, and what attention does not say."""
+
+import streamlit as st
+
+from model.trace import Trace
+from viz import cache
+from viz.text import model_card, prose
+from viz.view import View
+
+
+def draw(_trace: Trace, _here: View) -> None:
+    words, card = st.columns(2, gap="large")
+    with words:
+        for section in prose("about").values():
+            st.markdown(section)
+    card.markdown(model_card(cache.MODEL))

@@ -1,0 +1,80 @@
+"""Every attention map behind a translation: one head large, its layer small beside it."""
+
+import streamlit as st
+
+from model.trace import Trace
+from viz import tables, view
+from viz.figures import attention_lines, attention_map, head_grid
+from viz.figures.lines import FAINT, hidden
+from viz.reading import Map, aloud, facts, percent, resting
+from viz.text import _, prose
+from viz.view import View
+
+PLAIN = {"displayModeBar": False, "scrollZoom": False}
+
+
+def draw(trace: Trace, here: View) -> None:
+    picture, (query, key) = here.picture(trace), here.cell(trace)
+    palette = view.palette()
+    st.markdown(view.plain(aloud(picture, query, key)))
+    large, small = st.columns([6, 5], gap="medium")
+    with large:
+        figure = (
+            attention_map(picture, query, key, palette, here.values)
+            if here.drawing == "map"
+            else attention_lines(picture, query, palette)
+        )
+        st.plotly_chart(figure, theme=None, key="large", on_select=_chose_cell, selection_mode="points",
+                        config=PLAIN, alt=aloud(picture, query, key))  # fmt: skip
+    with small:
+        st.plotly_chart(head_grid(picture, palette), theme=None, key="small", on_select=_chose_head,
+                        selection_mode="points", config=PLAIN, alt=_("All heads of the layer"))  # fmt: skip
+    _said(picture, here)
+    _explained(picture)
+
+
+def _said(picture: Map, here: View) -> None:
+    for piece, rows in resting(picture):
+        st.text(
+            _('A resting place: "{piece}" takes over half of {rows} row(s). This is common and means little.').format(
+                piece=piece, rows=rows
+            )
+        )
+    st.caption(view.plain(facts(picture)))
+    if here.drawing == "lines":
+        st.caption(
+            _("Lines under {faint} are not drawn; together they hold {share} of all weight.").format(
+                faint=percent(FAINT), share=percent(hidden(picture))
+            )
+        )
+    if picture.head is None:
+        st.caption(_("The mean over heads is a summary for the eye; the model never uses it."))
+
+
+def _explained(picture: Map) -> None:
+    with st.expander(_("What am I looking at?")):
+        words = prose("explore")
+        left, right = st.columns(2, gap="large")
+        left.markdown(words["How to read a map"])
+        right.markdown(words[picture.kind])
+    with st.expander(_("The same map as a table")):
+        st.dataframe(tables.weights(picture), placeholder="")
+
+
+def _chose_cell() -> None:
+    points = st.session_state["large"].selection.points
+    if points and points[0].get("customdata"):
+        query, key = _numbers(points[0]["customdata"])
+        view.place(row=query + 1, column=key + 1)
+
+
+def _chose_head() -> None:
+    points = st.session_state["small"].selection.points
+    if points and points[0].get("customdata"):
+        (head,) = _numbers(points[0]["customdata"])
+        view.place(head=head + 1, mean=False)
+
+
+def _numbers(customdata: dict[str, int] | list[int]) -> list[int]:
+    """Streamlit hands a list of custom data over as a dict of its indices."""
+    return list(customdata.values()) if isinstance(customdata, dict) else list(customdata)

@@ -1,0 +1,63 @@
+"""Every word on screen: short strings pass through `_`, explanations and examples stand in `assets/`."""
+
+import gettext
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+ASSETS = Path(__file__).parent.parent / "assets"
+
+_ = gettext.translation("headlight", ASSETS / "locale", fallback=True).gettext
+
+
+@cache
+def prose(page: str) -> dict[str, str]:
+    """The sections of `assets/text/<page>.md`, by heading."""
+    text = (ASSETS / "text" / f"{page}.md").read_text(encoding="utf-8")
+    sections = {}
+    for section in text.split("\n## ")[1:]:
+        heading, _newline, body = section.partition("\n")
+        sections[heading.strip()] = body.strip()
+    return sections
+
+
+@cache
+def model_card(name: str) -> str:
+    """The card that stands beside a model's weights."""
+    return (ASSETS / "models" / name / "README.md").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the shipped weights must show in the example's view: some head, or the named one, has this weight."""
+
+    row: str  # the piece that asks; for decoder and cross the piece that goes in, or "-> piece" that comes out
+    column: str
+    at_least: float
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence worth looking at, why, and the view that shows it; layer and head count from 1."""
+
+    text: str
+    point: str
+    kind: str
+    layer: int
+    head: int
+    row: int
+    french: str
+    expect: Expectation = field(hash=False)
+
+    def query_params(self) -> dict[str, str]:
+        places = {name: str(getattr(self, name)) for name in ("kind", "layer", "head", "row")}
+        return {"text": self.text, **places}
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """The sentences of `assets/examples.toml`, the opening one first."""
+    with (ASSETS / "examples.toml").open("rb") as file:
+        tables = tomllib.load(file)["example"]
+    return tuple(Example(**{**table, "expect": Expectation(**table["expect"])}) for table in tables)

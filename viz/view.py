@@ -1,0 +1,266 @@
+"""Controls to URL to `View`: the frame that all pages share, and all URL work.
+
+The frame's controls are bound to query parameters and drawn before the page, so that they survive a
+page change. Bound widgets drop bad values in silence: `judge` reads the address first and says what
+was wrong with it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import streamlit as st
+
+from model.trace import KINDS, Kind, TextError, Trace
+from viz import component
+from viz.component import Place
+from viz.reading import Map, favourite, find, percent, roles
+from viz.text import _, examples
+from viz.theme import PALETTES, Palette
+
+MAX_CHARACTERS = 1000  # the text box takes no more; the model's own limit counts pieces
+Drawing = Literal["map", "lines"]
+DRAWINGS: tuple[Drawing, ...] = ("map", "lines")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the model offers: the ranges of the controls."""
+
+    layers: int
+    heads: int
+    pieces: int  # the longest sentence
+
+
+@dataclass(frozen=True)
+class View:
+    """Where the reader stands. Layer, head, row and column count from 0."""
+
+    kind: Kind
+    layer: int
+    head: int
+    row: int
+    column: int | None  # None is the row's favourite
+    mean: bool
+    drawing: Drawing
+    values: bool
+
+    def picture(self, trace: Trace) -> Map:
+        return Map(trace, self.kind, self.layer, None if self.mean else self.head)
+
+    def cell(self, trace: Trace) -> tuple[int, int]:
+        """The chosen (query, key), held inside this sentence."""
+        queries, keys = trace.axes(self.kind)
+        query = min(self.row, len(queries) - 1)
+        if self.column is None or self.column >= len(keys):
+            return query, favourite(self.picture(trace), query)
+        return query, self.column
+
+
+def palette() -> Palette:
+    """The colours of the reader's theme."""
+    return PALETTES["dark" if st.context.theme.type == "dark" else "light"]
+
+
+def judge(params: Mapping[str, str], sizes: Sizes) -> list[str]:
+    """One plain sentence for each query parameter that cannot be followed. Call before any widget."""
+
+    def number(least: int, most: int) -> Callable[[str], bool]:
+        return lambda value: value.isascii() and value.isdigit() and least <= int(value) <= most
+
+    flag = {"true", "false"}.__contains__
+    rules: dict[str, tuple[Callable[[str], bool], str]] = {
+        "text": (lambda value: len(value) <= MAX_CHARACTERS, _("at most {most} characters").format(most=MAX_CHARACTERS)),
+        "target": (lambda value: len(value) <= MAX_CHARACTERS, _("at most {most} characters").format(most=MAX_CHARACTERS)),
+        "kind": (lambda value: value in KINDS, ", ".join(KINDS)),
+        "layer": (number(1, sizes.layers), _("1 to {most}").format(most=sizes.layers)),
+        "head": (number(1, sizes.heads), _("1 to {most}").format(most=sizes.heads)),
+        "row": (number(1, sizes.pieces), _("1 to {most}").format(most=sizes.pieces)),
+        "column": (number(0, sizes.pieces), _("0 to {most}").format(most=sizes.pieces)),
+        "drawing": (lambda value: value in DRAWINGS, ", ".join(DRAWINGS)),
+        "mean": (flag, "true, false"),
+        "values": (flag, "true, false"),
+    }  # fmt: skip
+    found = []
+    for name, (holds, offered) in rules.items():
+        value = params.get(name)
+        if value is not None and not holds(value):
+            shown = value if len(value) <= 20 else value[:20] + "…"
+            found.append(
+                _('The link asked for {name} "{value}", but there is only: {offered}. The usual one is shown.').format(
+                    name=name, value=shown, offered=offered
+                )
+            )
+        elif value is not None and "\ufffd" in value:
+            found.append(_("The link holds characters that are not text (UTF-8); they are shown as �."))
+    return found
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The bands that all pages share, and the places in them that are filled once the trace is known."""
+
+    text: str
+    target: str | None  # a French sentence of the reader's own, to be forced on the model
+    finder: Any
+    french: Any
+    here: View
+
+
+def frame(sizes: Sizes) -> Frame:
+    """Draw the controls: sentence above, then the place of the translation, then what is looked at."""
+    first = examples()[0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input(
+            _("English"),
+            first.text,
+            key="text",
+            bind="query-params",
+            max_chars=MAX_CHARACTERS,
+            placeholder=_("Type an English sentence and press Enter"),
+        )
+        with st.popover(_("Examples"), key="examples", on_change="rerun") as shelf:
+            if shelf.open:
+                component.links("example_links", _example_places(text or ""), _go("examples"))
+        finder = st.popover(_("Find a head"), key="find", on_change="rerun")
+        with st.popover(_("More")):
+            drawing, mean, values, row, column, target = _more(sizes, first.row)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        french = st.container()
+        with st.container(width=120):
+            component.copy_link()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        kind = st.segmented_control(
+            _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"
+        )
+        layer = _stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
+        head = _stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"))
+    here = View(
+        kind=kind or "cross",
+        layer=layer - 1,
+        head=head - 1,
+        row=row - 1,
+        column=column - 1 if column else None,
+        mean=mean,
+        drawing=drawing,
+        values=values,
+    )
+    return Frame(text or "", target or None, finder, french, here)
+
+
+def fill(frame: Frame, trace: Trace) -> None:
+    """Put what the trace says into the places kept for it."""
+    with frame.french:
+        component.translation(trace, palette())
+    with frame.finder:
+        if frame.finder.open:
+            st.markdown(_("**Find me a head that …** on this sentence:"))
+            component.links("found", _role_places(trace), _go("find"))
+
+
+def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, str]:
+    """What few readers need at first sight."""
+    drawing = st.segmented_control(
+        _("Drawn as"), DRAWINGS, default="map", required=True, key="drawing", bind="query-params"
+    )
+    mean = st.toggle(
+        _("Mean of all heads"),
+        key="mean",
+        bind="query-params",
+        help=_("A summary for the eye. The model itself never uses it."),
+    )
+    values = st.toggle(_("Numbers in the cells"), key="values", bind="query-params")
+    row = st.number_input(_("Row that asks"), 1, sizes.pieces, first_row, key="row", bind="query-params")
+    column = st.number_input(
+        _("Column that is asked (0: the row's favourite)"), 0, sizes.pieces, 0, key="column", bind="query-params"
+    )
+    target = st.text_input(
+        _("A French sentence of your own"),
+        key="target",
+        bind="query-params",
+        max_chars=MAX_CHARACTERS,
+        help=_("The decoder is fed this sentence instead of its own choice (teacher forcing). Empty: its own."),
+    )
+    return drawing or "map", mean, values, row, column, target or ""
+
+
+def complain(error: TextError, what: str) -> str:
+    """One sentence for a text that cannot be read."""
+    if error.code == "empty":
+        return _("There is nothing to read in the {what} sentence yet: type a few words.").format(what=what)
+    unit = _("characters") if error.code == "huge" else _("pieces (words, word parts and marks)")
+    return _("The {what} sentence is too long: {got} {unit}, and this model reads at most {limit}.").format(
+        what=what, got=error.got, unit=unit, limit=error.limit
+    )
+
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:<>&])")
+
+
+def plain(text: str) -> str:
+    """Text for an element that reads markdown, so that what is shown is the text."""
+    return _MARKUP.sub(r"\\\1", text)
+
+
+def choose_kind(kind: str) -> None:
+    """Follow a click on the map of the model."""
+    place(kind=kind)
+
+
+def place(**values: Any) -> None:
+    """Move the reader: set bound controls by name. For callbacks, which run before the next draw."""
+    st.session_state.update(values)
+
+
+def _stepped(label: str, key: str, last: int, first: int, shortcuts: tuple[str, str]) -> int:
+    """A choice of 1..last, and two buttons that step through it, also by arrow keys."""
+
+    def move(by: int) -> None:
+        place(**{key: min(max(1, st.session_state[key] + by), last)})
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", width="content"):
+        chosen = st.segmented_control(
+            label, range(1, last + 1), default=first, required=True, key=key, bind="query-params"
+        )
+        at = chosen or first
+        back, forward = shortcuts
+        st.button("‹", key=f"{key}_back", help=_("{label} before").format(label=label), on_click=move, args=(-1,),
+                  shortcut=back, disabled=at == 1)  # fmt: skip
+        st.button("›", key=f"{key}_forward", help=_("{label} after").format(label=label), on_click=move, args=(1,),
+                  shortcut=forward, disabled=at == last)  # fmt: skip
+    return at
+
+
+def _go(popover: str) -> Callable[[dict[str, str]], None]:
+    """Follow a link of `popover`, and shut it."""
+
+    def follow(params: dict[str, str]) -> None:
+        numbers = {name: int(params[name]) for name in ("layer", "head", "row") if name in params}
+        texts = {name: params[name] for name in ("text", "kind") if name in params}
+        place(**texts, **numbers, column=0, mean=False, target="")
+        place(**{popover: False})
+
+    return follow
+
+
+LOOSE = ("column", "mean", "target")  # parameters that a link to another place resets
+
+
+def _example_places(text: str) -> list[Place]:
+    return [
+        Place(example.text, example.point, example.query_params(), LOOSE, example.text == text)
+        for example in examples()
+    ]
+
+
+def _role_places(trace: Trace) -> list[Place]:
+    found = []
+    for role in roles():
+        best = find(trace, role)
+        label = _("{name}: {kind}, layer {layer}, head {head} ({score})").format(
+            name=role.name, kind=best.kind, layer=best.layer + 1, head=best.head + 1, score=percent(best.score)
+        )
+        params = {"kind": best.kind, "layer": str(best.layer + 1), "head": str(best.head + 1)}
+        found.append(Place(label, role.rule, params, ("column", "mean")))
+    return found

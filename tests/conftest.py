@@ -107,7 +107,7 @@ def recipe(pairs_file: Path) -> Recipe:
         vocabulary=199,
         d_model=22,
         n_heads=2,
-        steps=150,
+        steps=300,
         pieces=101,
         peak=0.01,
         warmup=30,

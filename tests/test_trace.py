@@ -224,7 +224,8 @@ def test_threads_on_one_translator_each_get_their_own_arrays(translator: Transla
     texts = [TEXT, "I don't know.", "Have you seen Paris?", "It's 10 o'clock."]
     alone = [translator.trace(text, FORCED) for text in texts]
     with ThreadPoolExecutor(max_workers=4) as pool:
-        for one, other in zip(pool.map(lambda t: translator.trace(t, FORCED), texts * 25), alone * 25, strict=True):
+        traces = pool.map(lambda text: translator.trace(text, FORCED), texts * 25)
+        for one, other in zip(traces, alone * 25, strict=True):
             assert_same(one, other)
 
 

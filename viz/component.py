@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,8 +91,8 @@ class Place:
 
     label: str
     note: str
-    params: dict[str, str]
-    drop: tuple[str, ...] = field(default=())  # parameters of the present place that do not hold there
+    params: dict[str, str]  # every control that the place sets
+    address: dict[str, str | None]  # how the address bar writes it: None for what is left out
     current: bool = False
 
 
@@ -105,7 +105,7 @@ def links(key: str, places: Sequence[Place], go: Callable[[dict[str, str]], None
                 "label": place.label,
                 "note": place.note,
                 "params": place.params,
-                "drop": list(place.drop),
+                "address": place.address,
                 "current": place.current,
             }
             for place in places

@@ -128,7 +128,8 @@ def frame(sizes: Sizes) -> Frame:
             drawing, mean, values, row, column, target = _more(sizes, first.row)
     with st.container(horizontal=True, vertical_alignment="center"):
         french = st.container()
-        with st.container(width=120):
+        with st.container(horizontal=True, vertical_alignment="center", width=220):
+            component.links("again", [_place(_("Start again"), "", usual())], _go())
             component.copy_link()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         kind = st.segmented_control(
@@ -232,24 +233,40 @@ def _stepped(label: str, key: str, last: int, first: int, shortcuts: tuple[str, 
     return at
 
 
-def _go(popover: str) -> Callable[[dict[str, str]], None]:
-    """Follow a link of `popover`, and shut it."""
+def _go(popover: str | None = None) -> Callable[[dict[str, str]], None]:
+    """Follow a link, and shut the popover that it stands in."""
 
     def follow(params: dict[str, str]) -> None:
-        numbers = {name: int(params[name]) for name in ("layer", "head", "row") if name in params}
-        texts = {name: params[name] for name in ("text", "kind") if name in params}
-        place(**texts, **numbers, column=0, mean=False, target="")
-        place(**{popover: False})
+        place(**{name: int(value) if name in NUMBERS else value for name, value in params.items()})
+        place(mean=False)
+        if popover:
+            place(**{popover: False})
 
     return follow
 
 
-LOOSE = ("column", "mean", "target")  # parameters that a link to another place resets
+NUMBERS = ("layer", "head", "row", "column")
+
+
+def usual() -> dict[str, str]:
+    """Where a reader arrives: the first example."""
+    return examples()[0].query_params() | {"column": "0", "target": ""}
+
+
+def _place(label: str, note: str, params: dict[str, str], current: bool = False) -> Place:
+    """A place to go to. The address leaves out what stands at its default, as Streamlit's does."""
+    address = {name: None if value == usual()[name] else value for name, value in params.items()}
+    return Place(label, note, params, address | {"mean": None}, current)
 
 
 def _example_places(text: str) -> list[Place]:
     return [
-        Place(example.text, example.point, example.query_params(), LOOSE, example.text == text)
+        _place(
+            example.text,
+            example.point,
+            example.query_params() | {"column": "0", "target": ""},
+            example.text == text,
+        )
         for example in examples()
     ]
 
@@ -261,6 +278,6 @@ def _role_places(trace: Trace) -> list[Place]:
         label = _("{name}: {kind}, layer {layer}, head {head} ({score})").format(
             name=role.name, kind=best.kind, layer=best.layer + 1, head=best.head + 1, score=percent(best.score)
         )
-        params = {"kind": best.kind, "layer": str(best.layer + 1), "head": str(best.head + 1)}
-        found.append(Place(label, role.rule, params, ("column", "mean")))
+        params = {"kind": best.kind, "layer": str(best.layer + 1), "head": str(best.head + 1), "column": "0"}
+        found.append(_place(label, role.rule, params))
     return found

@@ -36,8 +36,8 @@ def draw(trace: Trace, here: View) -> None:
 def _said(picture: Map, here: View) -> None:
     for piece, rows in resting(picture):
         st.text(
-            _('A resting place: "{piece}" takes over half of {rows} row(s). This is common and means little.').format(
-                piece=piece, rows=rows
+            _('A resting place: "{piece}" takes over half of the weight in {rows} of {all} rows. That is common and means little.').format(
+                piece=piece, rows=rows, all=len(picture.weights)
             )
         )
     st.caption(view.plain(facts(picture)))

@@ -1,0 +1,135 @@
+"""Greedy and beam search against every sequence there is, and against each other."""
+
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from conftest import PAIRS, random_model
+from model.config import END, PAD, START, UNKNOWN, Config
+from model.decoding import beam_search, greedy, greedy_changed, limit, log_probabilities, padded, penalty
+from model.trace import Change
+from model.transformer import Transformer
+from model.translator import Translator
+
+V = 7  # three ordinary pieces, so that every translation can be tried
+ENGLISH = [line.split("\t")[0] for line in PAIRS.splitlines()]
+
+
+@pytest.fixture(params=range(12))
+def tiny(request: pytest.FixtureRequest) -> Transformer:
+    """A model of strong opinions, so that short and long translations both win."""
+    return random_model(request.param, sharp=3.0, vocabulary=V, n_layers=2, max_pieces=5)
+
+
+SOURCES = [torch.tensor([[4, END]]), torch.tensor([[6, 4, 4, 5, END]])]
+
+
+def worths(model: Transformer, source: Tensor) -> dict[tuple[int, ...], float]:
+    """log P / lp of every translation that ends within the limit, each scored in a single pass."""
+    found = {}
+    for length in range(limit(source.size(1), model.config)):
+        every = torch.tensor(list(product(range(UNKNOWN + 1, V), repeat=length)), dtype=torch.long)
+        goes_in, comes_out = (pad(every, edge, value=id_) for edge, id_ in (((1, 0), START), ((0, 1), END)))
+        log_probs = model(source.expand(len(every), -1), goes_in).log_softmax(dim=-1)
+        totals = log_probs.gather(2, comes_out[..., None]).sum(dim=(1, 2))
+        found |= dict(zip(map(tuple, every.tolist()), (totals / penalty(length + 1)).tolist(), strict=True))
+    return found
+
+
+def test_a_wide_beam_finds_the_best_of_all_translations(tiny: Transformer) -> None:
+    for source in SOURCES:
+        worth = worths(tiny, source)
+        found = beam_search(tiny, source, size=len(worth))
+        assert worth[tuple(found)] == pytest.approx(max(worth.values()), abs=1e-5)
+
+
+def test_a_beam_of_1_never_ends_worse_than_greedy(tiny: Transformer) -> None:
+    """It walks greedy's way, but may walk on, since the length penalty can make up for it."""
+    for source in SOURCES:
+        worth, chosen = worths(tiny, source), greedy(tiny, source)[0]
+        found = beam_search(tiny, source, size=1)
+        assert found[: len(chosen)] == chosen
+        if tuple(chosen) in worth:
+            assert worth[tuple(found)] >= worth[tuple(chosen)] - 1e-5
+
+
+def test_the_length_penalty_is_that_of_wu_et_al() -> None:
+    assert penalty(1) == 1
+    assert penalty(7) == pytest.approx(2**0.6)
+    assert all(penalty(length) < penalty(length + 1) for length in range(1, 60))
+
+
+def test_greedy_takes_the_likeliest_piece_at_every_step(trained: Translator) -> None:
+    for english in ENGLISH[::5]:
+        source = torch.tensor([trained.tokenizer.source(english)])
+        chosen = greedy(trained.model, source)[0]
+        logits = trained.model(source, torch.tensor([[START, *chosen]]))
+        assert log_probabilities(logits)[0].argmax(dim=-1).tolist() == [*chosen, END]
+
+
+def test_greedy_in_a_batch_equals_greedy_one_by_one(trained: Translator) -> None:
+    sources = [trained.tokenizer.source(english) for english in ENGLISH]
+    together = greedy(trained.model, padded(sources))
+    assert together == [greedy(trained.model, torch.tensor([source]))[0] for source in sources]
+    assert len({*map(len, sources)}) > 3
+    assert len({*map(len, together)}) > 3
+
+
+def prefer(model: Transformer, piece: int, by: float) -> Transformer:
+    """Raise the logit of one piece everywhere."""
+    row = model.embedding.weight[piece]
+    model.decoder[-1].add_3.norm.bias += by * row / (row @ row)
+    return model
+
+
+def test_in_a_batch_too_a_sentence_is_cut_at_its_own_limit() -> None:
+    never_ends = prefer(random_model(vocabulary=31, max_pieces=67), END, -30)
+    sources = [[5, 6, END], [*range(4, 20), END]]
+    alone = [greedy(never_ends, torch.tensor([source]))[0] for source in sources]
+    assert len(alone[0]) < len(alone[1])
+    assert greedy(never_ends, padded(sources)) == alone
+
+
+def test_the_limit_is_50_pieces_more_than_the_source_or_what_the_model_accepts() -> None:
+    roomy, tight = (Config(vocabulary=V, max_pieces=most) for most in (1000, 11))
+    assert limit(20, roomy) - limit(10, roomy) == 10
+    assert 58 < limit(9, roomy) <= 59
+    assert limit(9, tight) <= 11
+
+
+def test_greedy_under_a_change_that_changes_nothing_is_greedy(trained: Translator) -> None:
+    for english in ENGLISH[::7]:
+        source = torch.tensor([trained.tokenizer.source(english)])
+        assert greedy_changed(trained.model, source, Change()) == greedy(trained.model, source)[0]
+
+
+@pytest.mark.parametrize("favourite", [PAD, START, UNKNOWN])
+def test_no_translation_contains_a_special_piece_however_likely(favourite: int) -> None:
+    model = prefer(random_model(vocabulary=31, max_pieces=11), favourite, 30)
+    source = torch.tensor([[9, 4, 17, END]])
+    free = model(source, torch.tensor([[START, 9, 4]]))[0].argmax(dim=-1)
+    assert free.tolist() == [favourite] * 3
+    found = [greedy(model, source)[0], greedy_changed(model, source, Change())]
+    found += [beam_search(model, source, size) for size in (1, 2, 5, 40)]
+    assert not {PAD, START, END, UNKNOWN} & {id_ for ids in found for id_ in ids}
+
+
+def test_log_probabilities_leave_the_allowed_pieces_as_they_are() -> None:
+    logits: Tensor = torch.randn(3, V)
+    found = log_probabilities(logits)
+    assert (found[:, [PAD, START, UNKNOWN]] == -torch.inf).all()
+    kept = [END, *range(UNKNOWN + 1, V)]
+    assert found[:, kept].equal(logits.log_softmax(dim=-1)[:, kept])
+
+
+def test_the_decoders_translate_the_same_through_the_door(trained: Translator) -> None:
+    source = torch.tensor([trained.tokenizer.source("I love the cat.")])
+    for beam, ids in ((1, greedy(trained.model, source)[0]), (4, beam_search(trained.model, source, 4))):
+        assert trained.translate("I love the cat.", beam) == trained.tokenizer.decode(ids)
+
+
+def test_padding_fills_every_sentence_up_on_the_right() -> None:
+    assert padded([[4, 5, END], [6, END]]).tolist() == [[4, 5, END], [6, END, PAD]]

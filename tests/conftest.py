@@ -27,7 +27,7 @@ settings.load_profile("headlight")
 
 # With L = 3, H = 2, d = 11, d_ff = 23 and V = 199, S = 7 and T = 13: no two axes of a trace are as long.
 TEXT = "The cat looks at me."
-FORCED = "Avez-vous vu le chien et le chat à Paris ?"
+FORCED = "Je suis à l'école. Avez-vous vu le chat ?"
 
 PAIRS = """\
 I am a student.	Je suis étudiant.

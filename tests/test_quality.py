@@ -64,7 +64,8 @@ def test_translations_come_in_the_order_of_their_sources(trained: Translator, be
 
 
 def test_evaluate_prints_one_line_of_json(run: Path, trained: Translator, pairs_file: Path) -> None:
-    command = [sys.executable, "-m", "model.evaluate", "--pairs", pairs_file, "--model", run / SHIP, "--beam", "2"]
+    options = [f"--pairs={pairs_file}", f"--model={run / SHIP}", "--beam=2"]
+    command = [sys.executable, "-m", "model.evaluate", *options]
     (line,) = subprocess.check_output(command, cwd=ROOT, text=True).splitlines()
     printed = json.loads(line)
     answers: dict[str, list[str]] = {}

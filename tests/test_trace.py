@@ -190,7 +190,7 @@ def test_with_look_ahead_off_the_last_row_is_what_the_last_step_saw(
 
     monkeypatch.setattr(Transformer, "decode", watched)
     trace = trained.trace(TEXT, change=Change(look_ahead=Switch("all")))
-    last, shown = passes[-2:]  # of choosing the target; of tracing it
+    last = passes[-2]  # the pass after it is the trace's own
     assert not trace.cut
     assert len(passes) - 1 == len(trace.target) == last.hidden.size(1)
     assert trace.comes_out[-1] == "</s>"

@@ -87,28 +87,20 @@ def copy_link() -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere to go: what the link says, why, and the query parameters that lead there."""
+    """Somewhere to go: what the link says, why, and the query parameters that lead there, None for one left out."""
 
     label: str
     note: str
-    params: dict[str, str]  # every control that the place sets
-    address: dict[str, str | None]  # how the address bar writes it: None for what is left out
+    address: dict[str, str | None]
     current: bool = False
 
 
-def links(key: str, places: Sequence[Place], go: Callable[[dict[str, str]], None]) -> None:
-    """A list of places; a click calls `go` with the parameters of the chosen one, as one step of history."""
+def links(key: str, places: Sequence[Place]) -> None:
+    """A list of places, each one step of history away."""
     _GO(
         key=key,
         data=[
-            {
-                "label": place.label,
-                "note": place.note,
-                "params": place.params,
-                "address": place.address,
-                "current": place.current,
-            }
+            {"label": place.label, "note": place.note, "address": place.address, "current": place.current}
             for place in places
         ],
-        on_place_change=lambda: go(dict(st.session_state[key]["place"])),
     )

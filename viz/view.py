@@ -120,16 +120,15 @@ def frame(sizes: Sizes) -> Frame:
             max_chars=MAX_CHARACTERS,
             placeholder=_("Type an English sentence and press Enter"),
         )
-        with st.popover(_("Examples"), key="examples", on_change="rerun") as shelf:
-            if shelf.open:
-                component.links("example_links", _example_places(text or ""), _go("examples"))
-        finder = st.popover(_("Find a head"), key="find", on_change="rerun")
+        with st.popover(_("Examples")):
+            component.links("examples", _example_places(text or ""))
+        finder = st.popover(_("Find a head"))
         with st.popover(_("More")):
             drawing, mean, values, row, column, target = _more(sizes, first.row)
     with st.container(horizontal=True, vertical_alignment="center"):
         french = st.container()
         with st.container(horizontal=True, vertical_alignment="center", width=220):
-            component.links("again", [_place(_("Start again"), "", usual())], _go())
+            component.links("again", [_place(_("Start again"), "", usual())])
             component.copy_link()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         kind = st.segmented_control(
@@ -155,9 +154,8 @@ def fill(frame: Frame, trace: Trace) -> None:
     with frame.french:
         component.translation(trace, palette())
     with frame.finder:
-        if frame.finder.open:
-            st.markdown(_("**Find me a head that …** on this sentence:"))
-            component.links("found", _role_places(trace), _go("find"))
+        st.markdown(_("**Find me a head that …** on this sentence:"))
+        component.links("found", _role_places(trace))
 
 
 def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, str]:
@@ -233,21 +231,6 @@ def _stepped(label: str, key: str, last: int, first: int, shortcuts: tuple[str, 
     return at
 
 
-def _go(popover: str | None = None) -> Callable[[dict[str, str]], None]:
-    """Follow a link, and shut the popover that it stands in."""
-
-    def follow(params: dict[str, str]) -> None:
-        place(**{name: int(value) if name in NUMBERS else value for name, value in params.items()})
-        place(mean=False)
-        if popover:
-            place(**{popover: False})
-
-    return follow
-
-
-NUMBERS = ("layer", "head", "row", "column")
-
-
 def usual() -> dict[str, str]:
     """Where a reader arrives: the first example."""
     return examples()[0].query_params() | {"column": "0", "target": ""}
@@ -256,7 +239,7 @@ def usual() -> dict[str, str]:
 def _place(label: str, note: str, params: dict[str, str], current: bool = False) -> Place:
     """A place to go to. The address leaves out what stands at its default, as Streamlit's does."""
     address = {name: None if value == usual()[name] else value for name, value in params.items()}
-    return Place(label, note, params, address | {"mean": None}, current)
+    return Place(label, note, address | {"mean": None}, current)
 
 
 def _example_places(text: str) -> list[Place]:

@@ -1,8 +1,9 @@
-// Links to places in the app, real addresses that can be opened in a new tab. A click writes the address itself, as
-// Streamlit will, and tells Python the place: one entry in the history, where bound controls would write one each.
-// data: [{label, note, params: {name: value}, address: {name: value or null}, current}]
+// Links to places in the app, real addresses that can be opened in a new tab. A click is one step of the browser's
+// history: Streamlit is told as it is told of Back, and reads all its controls from the address again. Setting the
+// controls from Python instead would leave one entry in the history for each of them.
+// data: [{label, note, address: {name: value, or null for what is left out}, current}]
 
-export default function ({parentElement, data, setTriggerValue}) {
+export default function ({parentElement, data}) {
   const list = document.createElement('ul');
   list.className = 'go';
   for (const place of data) {
@@ -19,7 +20,8 @@ export default function ({parentElement, data, setTriggerValue}) {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       history.pushState({}, '', url);
-      setTriggerValue('place', place.params);
+      window.dispatchEvent(new PopStateEvent('popstate'));
+      link.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true, composed: true}));  // shuts a popover
     };
     const item = document.createElement('li');
     item.append(link);

@@ -6,7 +6,7 @@ import streamlit as st
 
 from model.trace import TextError
 from viz import cache, component, view
-from viz.pages import pages
+from viz.pages import Page, pages
 from viz.text import ASSETS, _
 
 st.set_page_config("Headlight", page_icon=str(ASSETS / "icon.svg"), layout="wide")
@@ -30,17 +30,19 @@ if trouble:
 if trace:
     view.fill(frame, trace)
 
-page = st.navigation(
-    [
-        st.Page(partial(page.draw, trace, frame.here), title=page.title, url_path=address)
-        for address, page in pages().items()
-    ],
+
+def draw(page: Page) -> None:
+    if trace:
+        page.draw(trace, frame.here)
+
+
+chosen = st.navigation(
+    [st.Page(partial(draw, page), title=page.title, url_path=address) for address, page in pages().items()],
     position="top",
 )
-if trace:
-    # The map of the model stands behind the page, so that on a phone the picture comes first.
-    left, right = st.columns([4, 1], gap="medium")
-    with left:
-        page.run()
-    with right:
-        component.model_map(frame.here.kind, frame.here.layer, sizes.layers, view.palette(), view.choose_kind)
+# The map of the model stands behind the page, so that on a phone the picture comes first.
+left, right = st.columns([4, 1], gap="medium")
+with left:
+    chosen.run()
+with right:
+    component.model_map(frame.here.kind, frame.here.layer, sizes.layers, view.palette(), view.choose_kind)

@@ -1,8 +1,8 @@
 """A model on disk: safetensors, config and tokenizer in one folder, every file under a checksum.
 
-    weights.safetensors   fp16        config.json   tokenizer.json   history.csv
-    snapshots/step-000100.safetensors   8 bits a row; heads as they were on the way
-    checksums.sha256      as `sha256sum -c` reads it
+weights.safetensors   fp16        config.json   tokenizer.json   history.csv
+snapshots/step-000100.safetensors   8 bits a row; heads as they were on the way
+checksums.sha256      as `sha256sum -c` reads it
 """
 
 import hashlib
@@ -17,7 +17,12 @@ from model.config import Config
 from model.tokenizer import Tokenizer
 from model.transformer import Transformer
 
-WEIGHTS, CONFIG, TOKENIZER, CHECKSUMS = "weights.safetensors", "config.json", "tokenizer.json", "checksums.sha256"
+WEIGHTS, CONFIG, TOKENIZER, CHECKSUMS = (
+    "weights.safetensors",
+    "config.json",
+    "tokenizer.json",
+    "checksums.sha256",
+)
 SNAPSHOTS = "snapshots"
 SCALE = ".scale"  # beside a matrix of 8-bit rows: the value of one unit in each row
 

@@ -8,6 +8,7 @@ from typing import Self
 PAD, START, END, UNKNOWN = range(4)  # ids of the special pieces, the first four of every vocabulary
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 
+
 @dataclass(frozen=True)
 class Config:
     """Sizes in the paper's letters (Vaswani et al. 2017, table 3)."""

@@ -78,7 +78,7 @@ def greedy_changed(model: Transformer, source: Tensor, change: Change) -> list[i
 
 
 def penalty(length: int) -> float:
-    """lp(Y) of Wu et al. 2016, eq. 14: a hypothesis is worth log P / lp, so that short ones do not win by length."""
+    """lp(Y) of Wu et al. 2016, eq. 14. A hypothesis is worth log P / lp, else short ones win by length."""
     return ((5 + length) / 6) ** LENGTH_PENALTY
 
 

@@ -1,7 +1,7 @@
 """How good a translation is: BLEU and chrF against every right answer, by sacrebleu."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sacrebleu
 import torch
@@ -48,8 +48,11 @@ def bleu(
     return score(sacrebleu.BLEU(), found, list(references.values()))
 
 
-def score(metric: sacrebleu.BLEU | sacrebleu.CHRF, found: Sequence[str], answers: Sequence[Sequence[str]]) -> Score:
+def score(
+    metric: sacrebleu.BLEU | sacrebleu.CHRF, found: Sequence[str], answers: Sequence[Sequence[str]]
+) -> Score:
     """One sacrebleu metric over a corpus; a sentence may have any number of answers."""
     most = max(map(len, answers))
-    columns = [[answer[i] if i < len(answer) else None for answer in answers] for i in range(most)]
+    # sacrebleu takes None for a sentence with fewer answers; its annotation does not say so.
+    columns: Any = [[answer[i] if i < len(answer) else None for answer in answers] for i in range(most)]
     return Score(metric.corpus_score(list(found), columns).score, str(metric.get_signature()))

@@ -81,9 +81,7 @@ class Tokenizer:
     def train(cls, texts: Iterable[str], size: int) -> "Tokenizer":
         """Learn `size` pieces, the special ones included, from texts in both languages."""
         bpe = tokenizers.Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
-        bpe.normalizer = normalizers.Sequence(
-            [normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)]
-        )
+        bpe.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)])
         bpe.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), behavior="isolated")
         trainer = trainers.BpeTrainer(
             vocab_size=size, special_tokens=list(SPECIAL), show_progress=False, min_frequency=2
@@ -104,7 +102,6 @@ class Tokenizer:
         encoding = self._bpe.encode(text)
         pieces: list[Piece] = []
         space = False
-        marked = SPACE + text.replace(" ", SPACE)
         for token, id_, (start, stop) in zip(encoding.tokens, encoding.ids, encoding.offsets, strict=True):
             space = space or token.startswith(SPACE)
             shown = token.removeprefix(SPACE)

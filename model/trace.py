@@ -68,7 +68,7 @@ class Change:
         """Raise ValueError where the change names a layer or head that the model has not."""
         switches = (self.source_padding, self.target_padding, self.look_ahead, self.cross_padding)
         layers = [layer for switch in switches if switch.off != "all" for layer in switch.off]
-        places = [*self.blocked, *self.removed]
+        places: list[Cell | Head] = [*self.blocked, *self.removed]
         layers += [place.layer for place in places if place.layer is not None]
         heads = [place.head for place in places if place.head is not None]
         for name, values, size in (("layer", layers, n_layers), ("head", heads, n_heads)):
@@ -186,7 +186,7 @@ class Trace(_Arrays):
 
     def empty(self, kind: Kind) -> Flags:
         """(L, H, Q), True for a row with nothing allowed: its weights and output are 0."""
-        return ~self.allowed(kind).any(axis=-1)
+        return np.logical_not(self.allowed(kind).any(axis=-1))
 
     def axes(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The pieces along (queries, keys)."""

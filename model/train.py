@@ -1,4 +1,4 @@
-"""Train a translator: `python -m model.train --pairs FILE`, or `torchrun ... -m model.train` on several processors."""
+"""Train a translator: `python -m model.train --pairs FILE`, or by `torchrun` on several processors."""
 
 import argparse
 import json

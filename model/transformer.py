@@ -6,7 +6,7 @@ Shapes: B batch, S source positions, T target positions, D d_model, V vocabulary
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from torch import Tensor, nn
 
@@ -54,6 +54,10 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.reset()
 
+    @property
+    def decoder_layers(self) -> Sequence[DecoderLayer]:
+        return cast(Sequence[DecoderLayer], self.decoder)
+
     def reset(self) -> None:
         """Draw fresh weights; the embedding so that, times √d_model, its entries have variance 1."""
         for parameter in self.parameters():
@@ -84,7 +88,7 @@ class Transformer(nn.Module):
 
     def keys_values(self, memory: Tensor) -> tuple[KeysValues, ...]:
         """What each decoder layer reads of the source: projected once, used at every step."""
-        return tuple(layer.cross_attention.keys_values(memory) for layer in self.decoder)
+        return tuple(layer.cross_attention.keys_values(memory) for layer in self.decoder_layers)
 
     def decode(
         self,
@@ -100,7 +104,7 @@ class Transformer(nn.Module):
         positions = rules.target_positions
         embedded = self.embed(target, None if positions is None else positions[start:stop])
         x, seen, cache = self.dropout(embedded.sum), [], []
-        for i, layer in enumerate(self.decoder):
+        for i, layer in enumerate(self.decoder_layers):
             own = layer.attention.keys_values(x)
             own = append(past[i], own) if past else own
             own_rule = rules.decoder[i].rows(start, stop, stop)

@@ -70,7 +70,9 @@ class Translator:
             source_spaces=tuple(piece.space for piece in source),
             target_spaces=tuple(piece.space for piece in goes_in),
             unknown=tuple(piece.text for piece in [*source, *pieces] if piece.id == UNKNOWN),
-            translation=clean(target) if target is not None else self.tokenizer.decode([p.id for p in pieces]),
+            translation=clean(target)
+            if target is not None
+            else self.tokenizer.decode([p.id for p in pieces]),
             forced=target is not None,
             cut=target is None and len(pieces) >= limit(len(source) - change.source_pads, self.model.config),
             encoder=_stages(encoded.seen),

@@ -1,1 +1,1 @@
-"""The pages: controls and URL, figures, tables, words. Of the model it knows `model.trace`; `viz.cache` knows the rest."""
+"""The pages: controls, address, figures, words. Only `viz.cache` knows more of `model` than its trace."""

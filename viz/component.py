@@ -1,4 +1,4 @@
-"""The small components of the frame: the map of the model, the translation, links. Plain JavaScript, in `assets/component/`."""
+"""The small components of the frame: map of the model, translation, links; scripts in `assets/component/`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ def copy_link() -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere to go: what the link says, why, and the query parameters that lead there, None for one left out."""
+    """Somewhere to go: what the link says, why, and the query parameters, None for one that is left out."""
 
     label: str
     note: str

@@ -1,4 +1,4 @@
-"""What can be said of a map: why a cell is blocked, where weight rests, which head does what. Numbers and words.
+"""What can be said of a map: why a cell is blocked, where weight rests, which head does what.
 
 Shapes: L layers, H heads, Q queries, K keys.
 """
@@ -104,7 +104,7 @@ class Map:
     @property
     def empty(self) -> Flags:
         """(Q,)"""
-        return ~self.allowed.any(axis=-1)
+        return np.logical_not(self.allowed.any(axis=-1))
 
     def name(self) -> str:
         layer = self.layer + 1
@@ -246,7 +246,7 @@ def roles() -> list[Role]:
     return [
         Role(
             _("aligns the two sentences"),
-            _("Cross-attention: mean of each row's largest weight on a word, times the share of different words so chosen."),
+            _("Mean of each row's largest weight on a word, times the share of different words so chosen."),
             ("cross",),
             _aligns,
         ),

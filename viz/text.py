@@ -30,9 +30,11 @@ def model_card(name: str) -> str:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the shipped weights must show in the example's view: some head, or the named one, has this weight."""
+    """What the shipped weights must show in the example's view: a weight of one row on one column."""
 
-    row: str  # the piece that asks; for decoder and cross the piece that goes in, or "-> piece" that comes out
+    row: (
+        str  # the piece that asks; for decoder and cross the piece that goes in, or "-> piece" that comes out
+    )
     column: str
     at_least: float
 

@@ -31,13 +31,13 @@ class Palette:
 PALETTES: dict[Mode, Palette] = {
     "light": Palette(
         ground="#ffffff",
-        text="#1b1f24",
+        text="#15181c",
         quiet="#57606a",
         blocked="#f6f6f4",
         hatch="#b4b8bd",
         source="#0b6b50",
         target="#6f3aa8",
-        accent="#c2410c",
+        accent="#b93c0a",
         weights=((0.0, "#eaf1fa"), (0.25, "#a9c9e8"), (0.5, "#5a9bd0"), (0.75, "#1f63a8"), (1.0, "#08306b")),
     ),
     "dark": Palette(
@@ -48,7 +48,7 @@ PALETTES: dict[Mode, Palette] = {
         hatch="#5a616b",
         source="#62d2a9",
         target="#c9a3f0",
-        accent="#fb923c",
+        accent="#e8702a",
         weights=((0.0, "#1d2938"), (0.25, "#2b5a8c"), (0.5, "#4a90c8"), (0.75, "#93c5ea"), (1.0, "#eaf5ff")),
     ),
 }

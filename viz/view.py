@@ -8,7 +8,7 @@ was wrong with it.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, cast
 
 import streamlit as st
 
@@ -24,8 +24,7 @@ Drawing = Literal["map", "lines"]
 DRAWINGS: tuple[Drawing, ...] = ("map", "lines")
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(NamedTuple):
     """What the model offers: the ranges of the controls."""
 
     layers: int
@@ -69,29 +68,33 @@ def judge(params: Mapping[str, str], sizes: Sizes) -> list[str]:
     def number(least: int, most: int) -> Callable[[str], bool]:
         return lambda value: value.isascii() and value.isdigit() and least <= int(value) <= most
 
-    flag = {"true", "false"}.__contains__
+    flag = {"true", "false"}.__contains__, "true, false"
+    layers, heads, pieces = ((number(1, most), _("1 to {most}").format(most=most)) for most in sizes)
+    text = (
+        (lambda value: len(value) <= MAX_CHARACTERS),
+        _("up to {most} characters").format(most=MAX_CHARACTERS),
+    )
     rules: dict[str, tuple[Callable[[str], bool], str]] = {
-        "text": (lambda value: len(value) <= MAX_CHARACTERS, _("at most {most} characters").format(most=MAX_CHARACTERS)),
-        "target": (lambda value: len(value) <= MAX_CHARACTERS, _("at most {most} characters").format(most=MAX_CHARACTERS)),
-        "kind": (lambda value: value in KINDS, ", ".join(KINDS)),
-        "layer": (number(1, sizes.layers), _("1 to {most}").format(most=sizes.layers)),
-        "head": (number(1, sizes.heads), _("1 to {most}").format(most=sizes.heads)),
-        "row": (number(1, sizes.pieces), _("1 to {most}").format(most=sizes.pieces)),
+        "text": text,
+        "target": text,
+        "kind": (KINDS.__contains__, ", ".join(KINDS)),
+        "layer": layers,
+        "head": heads,
+        "row": pieces,
         "column": (number(0, sizes.pieces), _("0 to {most}").format(most=sizes.pieces)),
-        "drawing": (lambda value: value in DRAWINGS, ", ".join(DRAWINGS)),
-        "mean": (flag, "true, false"),
-        "values": (flag, "true, false"),
-    }  # fmt: skip
+        "drawing": (DRAWINGS.__contains__, ", ".join(DRAWINGS)),
+        "mean": flag,
+        "values": flag,
+    }
     found = []
     for name, (holds, offered) in rules.items():
         value = params.get(name)
         if value is not None and not holds(value):
             shown = value if len(value) <= 20 else value[:20] + "…"
-            found.append(
-                _('The link asked for {name} "{value}", but there is only: {offered}. The usual one is shown.').format(
-                    name=name, value=shown, offered=offered
-                )
+            said = _(
+                'The link asked for {name} "{value}", but there is only: {offered}. The usual one is shown.'
             )
+            found.append(said.format(name=name, value=shown, offered=offered))
         elif value is not None and "\ufffd" in value:
             found.append(_("The link holds characters that are not text (UTF-8); they are shown as �."))
     return found
@@ -137,7 +140,7 @@ def frame(sizes: Sizes) -> Frame:
         layer = _stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
         head = _stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"))
     here = View(
-        kind=kind or "cross",
+        kind=cast(Kind, kind or first.kind),
         layer=layer - 1,
         head=head - 1,
         row=row - 1,
@@ -153,9 +156,24 @@ def fill(frame: Frame, trace: Trace) -> None:
     """Put what the trace says into the places kept for it."""
     with frame.french:
         component.translation(trace, palette())
+        for note in notes(frame, trace):
+            st.caption(plain(note))
     with frame.finder:
         st.markdown(_("**Find me a head that …** on this sentence:"))
         component.links("found", _role_places(trace))
+
+
+def notes(frame: Frame, trace: Trace) -> list[str]:
+    """What was made of the typed text, where it is not what was typed."""
+    said = []
+    if trace.text != frame.text:
+        said.append(_("The English is read as: {text}").format(text=trace.text))
+    if trace.forced and trace.translation != frame.target:
+        said.append(_("The French is read as: {text}").format(text=trace.translation))
+    if trace.unknown:
+        pieces = " ".join(dict.fromkeys(trace.unknown))
+        said.append(_("Not in the model's vocabulary, each read as <unk>: {pieces}").format(pieces=pieces))
+    return said
 
 
 def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, str]:
@@ -172,14 +190,21 @@ def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, 
     values = st.toggle(_("Numbers in the cells"), key="values", bind="query-params")
     row = st.number_input(_("Row that asks"), 1, sizes.pieces, first_row, key="row", bind="query-params")
     column = st.number_input(
-        _("Column that is asked (0: the row's favourite)"), 0, sizes.pieces, 0, key="column", bind="query-params"
+        _("Column that is asked (0: the row's favourite)"),
+        0,
+        sizes.pieces,
+        0,
+        key="column",
+        bind="query-params",
     )
     target = st.text_input(
         _("A French sentence of your own"),
         key="target",
         bind="query-params",
         max_chars=MAX_CHARACTERS,
-        help=_("The decoder is fed this sentence instead of its own choice (teacher forcing). Empty: its own."),
+        help=_(
+            "The decoder is fed this sentence instead of its own choice (teacher forcing). Empty: its own."
+        ),
     )
     return drawing or "map", mean, values, row, column, target or ""
 
@@ -224,10 +249,17 @@ def _stepped(label: str, key: str, last: int, first: int, shortcuts: tuple[str, 
         )
         at = chosen or first
         back, forward = shortcuts
-        st.button("‹", key=f"{key}_back", help=_("{label} before").format(label=label), on_click=move, args=(-1,),
-                  shortcut=back, disabled=at == 1)  # fmt: skip
-        st.button("›", key=f"{key}_forward", help=_("{label} after").format(label=label), on_click=move, args=(1,),
-                  shortcut=forward, disabled=at == last)  # fmt: skip
+        for sign, by, shortcut, end in (("‹", -1, back, 1), ("›", 1, forward, last)):
+            said = _("{label} before") if by < 0 else _("{label} after")
+            st.button(
+                sign,
+                key=f"{key}{by:+d}",
+                help=said.format(label=label),
+                on_click=move,
+                args=(by,),
+                shortcut=shortcut,
+                disabled=at == end,
+            )
     return at
 
 
@@ -259,7 +291,11 @@ def _role_places(trace: Trace) -> list[Place]:
     for role in roles():
         best = find(trace, role)
         label = _("{name}: {kind}, layer {layer}, head {head} ({score})").format(
-            name=role.name, kind=best.kind, layer=best.layer + 1, head=best.head + 1, score=percent(best.score)
+            name=role.name,
+            kind=best.kind,
+            layer=best.layer + 1,
+            head=best.head + 1,
+            score=percent(best.score),
         )
         params = {"kind": best.kind, "layer": str(best.layer + 1), "head": str(best.head + 1), "column": "0"}
         found.append(_place(label, role.rule, params))

@@ -70,7 +70,7 @@ class Recipe:
         )
 
     def snapshots(self) -> list[int]:
-        """Five steps from 0 on, evenly spread on a log scale up to a third of the run; the end is the sixth."""
+        """Five steps: 0, and four even on a log scale up to a third of the run. The end is the sixth."""
         first, last = self.steps / 120, self.steps / 3
         return [0, *(round(first * (last / first) ** (i / 3)) for i in range(4))]
 
@@ -183,7 +183,9 @@ class Run:
         tensors["random"] = torch.get_rng_state()
         progress = json.dumps({"step": step, "epoch": epoch, "place": place})
         fresh = self.folder / f"{STATE}.new"
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, fresh, {"progress": progress})
+        save_file(
+            {name: tensor.contiguous() for name, tensor in tensors.items()}, fresh, {"progress": progress}
+        )
         os.replace(fresh, self.folder / STATE)  # a kill leaves the old state or the new one, whole
 
     def _resume(self, model: Transformer, adam: torch.optim.Adam) -> tuple[int, int, int]:
@@ -196,7 +198,9 @@ class Run:
             model.load_state_dict({name: state.get_tensor(f"model.{name}") for name in model.state_dict()})
             for name, parameter in model.named_parameters():
                 adam.state[parameter] = {
-                    key: state.get_tensor(f"adam.{name}.{key}").to(parameter.device if key != "step" else "cpu")
+                    key: state.get_tensor(f"adam.{name}.{key}").to(
+                        parameter.device if key != "step" else "cpu"
+                    )
                     for key in ("step", "exp_avg", "exp_avg_sq")
                 }
             torch.set_rng_state(state.get_tensor("random"))
@@ -204,7 +208,7 @@ class Run:
 
 
 class History:
-    """history.csv: step, loss, learning rate, and BLEU where it was measured. Only the first process writes."""
+    """history.csv: step, loss, learning rate, BLEU where it was measured. Only the first process writes."""
 
     COLUMNS = ("step", "loss", "learning_rate", "bleu")
 
@@ -223,6 +227,11 @@ class History:
     def add(self, step: int, loss: float | None, lr: float, score: float | None = None) -> None:
         if not self.writes:
             return
-        row = [step, "" if loss is None else f"{loss:.4f}", f"{lr:.3e}", "" if score is None else f"{score:.2f}"]
+        row = [
+            step,
+            "" if loss is None else f"{loss:.4f}",
+            f"{lr:.3e}",
+            "" if score is None else f"{score:.2f}",
+        ]
         with self.path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerow(row)

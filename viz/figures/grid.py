@@ -26,7 +26,8 @@ def head_grid(picture: Map, palette: Palette) -> go.Figure:
     heads, rows, columns = weights.shape
     lift = max(1, round(rows * 0.16))
     corners = [
-        (head // COLUMNS * (rows + GAP + lift) + lift, head % COLUMNS * (columns + GAP)) for head in range(heads)
+        (head // COLUMNS * (rows + GAP + lift) + lift, head % COLUMNS * (columns + GAP))
+        for head in range(heads)
     ]
     mosaic, open_, shut = _mosaic(weights, allowed, corners)
     figure = sheet(palette, HEIGHT)
@@ -96,7 +97,9 @@ def _targets(picture: Map, corners: list[tuple[int, int]], size: tuple[int, int]
         said.append(
             f"<b>{_('head {head}').format(head=head + 1)}</b><br>"
             + _("sharpest row: {query} reads {key}, {share}").format(
-                query=escape(queries[query]), key=escape(keys[key]), share=percent(float(one.weights[query, key]))
+                query=escape(queries[query]),
+                key=escape(keys[key]),
+                share=percent(float(one.weights[query, key])),
             )
         )
     return go.Scatter(

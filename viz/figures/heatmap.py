@@ -13,9 +13,7 @@ from viz.theme import Palette, escape, label_size
 HEIGHT = 400
 
 
-def attention_map(
-    picture: Map, query: int, key: int, palette: Palette, values: bool = False
-) -> go.Figure:
+def attention_map(picture: Map, query: int, key: int, palette: Palette, values: bool = False) -> go.Figure:
     """The weights of `picture` (Q, K), with the chosen row and cell outlined.
 
     An invisible marker on every cell carries its exact weight, or why it is blocked, and takes the
@@ -23,8 +21,8 @@ def attention_map(
     weights into the cells.
     """
     queries, keys = picture.trace.axes(picture.kind)
-    rows, columns = len(queries), len(keys)
-    figure = sheet(palette, HEIGHT)
+    columns = len(keys)
+    figure = sheet(palette, max(HEIGHT, 130 + 17 * len(queries)))
     figure.add_traces(
         [
             ground(~picture.allowed, palette),
@@ -36,12 +34,18 @@ def attention_map(
     )
     if values:
         figure.update_traces(
-            texttemplate="%{z:.2f}", textfont={"size": max(9, label_size(columns) - 3)}, selector={"name": "weights"}
+            texttemplate="%{z:.2f}",
+            textfont={"size": max(9, label_size(columns) - 3)},
+            selector={"name": "weights"},
         )
     _axes(figure, picture, query, key, palette)
     for nothing in np.flatnonzero(picture.empty):
         figure.add_annotation(
-            x=(columns - 1) / 2, y=int(nothing), text=_("nothing allowed"), showarrow=False, bgcolor=palette.ground
+            x=(columns - 1) / 2,
+            y=int(nothing),
+            text=_("nothing allowed"),
+            showarrow=False,
+            bgcolor=palette.ground,
         )
     figure.add_shape(
         type="rect", x0=-0.5, x1=columns - 0.5, y0=query - 0.5, y1=query + 0.5,
@@ -59,13 +63,14 @@ def _markers(picture: Map) -> go.Scatter:
     keys = picture.trace.axes(picture.kind)[1]
     why = reasons(picture.trace, picture.kind, picture.allowed)
     places = [(query, key) for query in range(len(names)) for key in range(len(keys))]
-    said = [
-        f"{escape(names[query])}<br>"
-        + _("reads {key}: {weight}").format(key=escape(keys[key]), weight=f"<b>{number(float(picture.weights[query, key]))}</b>")
-        if not why[query][key]
-        else f"{escape(names[query])}, {escape(keys[key])}<br>{reason_name(why[query][key])}"
-        for query, key in places
-    ]  # fmt: skip
+
+    def said(query: int, key: int) -> str:
+        name, asked = escape(names[query]), escape(keys[key])
+        if why[query][key]:
+            return f"{name}, {asked}<br>{reason_name(why[query][key])}"
+        weight = number(float(picture.weights[query, key]))
+        return f"{name}<br>" + _("reads {key}: {weight}").format(key=asked, weight=f"<b>{weight}</b>")
+
     return go.Scatter(
         x=[key for _query, key in places],
         y=[query for query, _key in places],
@@ -74,7 +79,7 @@ def _markers(picture: Map) -> go.Scatter:
         marker={"symbol": "square", "size": 14, "opacity": 0},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        hovertext=said,
+        hovertext=[said(query, key) for query, key in places],
         hovertemplate="%{hovertext}<extra></extra>",
         name="cells",
     )
@@ -85,7 +90,9 @@ def _ends(picture: Map, palette: Palette) -> list[go.Bar]:
     sums = picture.weights.sum(axis=-1)
     shared = {"y": np.arange(len(sums)), "orientation": "h", "width": 0.4, "xaxis": "x2"}
     return [
-        go.Bar(x=np.ones(len(sums)), marker={"color": palette.blocked}, hoverinfo="skip", name="track", **shared),
+        go.Bar(
+            x=np.ones(len(sums)), marker={"color": palette.blocked}, hoverinfo="skip", name="track", **shared
+        ),
         go.Bar(
             x=sums,
             marker={"color": palette.hatch},
@@ -122,7 +129,10 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, palette: Palett
             "tickfont": {"size": label_size(len(keys))},
             "tickangle": -50 if wide else 0,
             "range": window(len(keys), key),
-            "title": {"text": _("is asked (key): {side}").format(side=_language(picture, "key")), "standoff": 6},
+            "title": {
+                "text": _("is asked (key): {side}").format(side=_language(picture, "key")),
+                "standoff": 6,
+            },
             "automargin": True,
         },
         yaxis={

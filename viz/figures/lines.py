@@ -33,7 +33,10 @@ def attention_lines(picture: Map, query: int, palette: Palette) -> go.Figure:
                         x=[x for _line in lines for x in (0, 1, None)],
                         y=[y for a, b in lines for y in (left[a], right[b], None)],
                         mode="lines",
-                        line={"color": palette.accent if chosen else palette.weights[3][1], "width": 1 + 4 * step / STEPS},
+                        line={
+                            "color": palette.accent if chosen else palette.weights[3][1],
+                            "width": 1 + 4 * step / STEPS,
+                        },
                         opacity=step / STEPS,
                         hoverinfo="skip",
                         name=f"weight {step}",
@@ -88,7 +91,13 @@ def _places(count: int) -> np.ndarray:
 
 
 def _column(
-    figure: go.Figure, pieces: tuple[str, ...], places: np.ndarray, x: float, anchor: str, colour: str, chosen: int | None
+    figure: go.Figure,
+    pieces: tuple[str, ...],
+    places: np.ndarray,
+    x: float,
+    anchor: str,
+    colour: str,
+    chosen: int | None,
 ) -> None:
     for index, (piece, y) in enumerate(zip(pieces, places, strict=True)):
         text = escape(piece)

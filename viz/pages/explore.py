@@ -10,6 +10,7 @@ from viz.reading import Map, aloud, facts, percent, resting
 from viz.text import _, prose
 from viz.view import View
 
+BESIDE = 16  # columns that the large map can show in half the width
 PLAIN = {"displayModeBar": False, "scrollZoom": False}
 
 
@@ -17,7 +18,9 @@ def draw(trace: Trace, here: View) -> None:
     picture, (query, key) = here.picture(trace), here.cell(trace)
     palette = view.palette()
     st.markdown(view.plain(aloud(picture, query, key)))
-    large, small = st.columns([6, 5], gap="medium")
+    # Beside the small maps a long sentence would be unreadable: then they stand below.
+    long = len(trace.axes(here.kind)[1]) > BESIDE
+    large, small = (st.container(), st.container()) if long else st.columns([6, 5], gap="medium")
     with large:
         figure = (
             attention_map(picture, query, key, palette, here.values)
@@ -25,7 +28,7 @@ def draw(trace: Trace, here: View) -> None:
             else attention_lines(picture, query, palette)
         )
         st.plotly_chart(figure, theme=None, key="large", on_select=_chose_cell, selection_mode="points",
-                        config=PLAIN, alt=aloud(picture, query, key))  # fmt: skip
+                        config={**PLAIN, "scrollZoom": long}, alt=aloud(picture, query, key))  # fmt: skip
     with small:
         st.plotly_chart(head_grid(picture, palette), theme=None, key="small", on_select=_chose_head,
                         selection_mode="points", config=PLAIN, alt=_("All heads of the layer"))  # fmt: skip
@@ -35,11 +38,9 @@ def draw(trace: Trace, here: View) -> None:
 
 def _said(picture: Map, here: View) -> None:
     for piece, rows in resting(picture):
-        st.text(
-            _('A resting place: "{piece}" takes over half of the weight in {rows} of {all} rows. That is common and means little.').format(
-                piece=piece, rows=rows, all=len(picture.weights)
-            )
-        )
+        said = _('A resting place: "{piece}" takes over half of the weight in {rows} of {all} rows.')
+        said = said.format(piece=piece, rows=rows, all=len(picture.weights))
+        st.text(said + " " + _("That is common and means little."))
     st.caption(view.plain(facts(picture)))
     if here.drawing == "lines":
         st.caption(

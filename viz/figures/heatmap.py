@@ -33,11 +33,8 @@ def attention_map(picture: Map, query: int, key: int, palette: Palette, values: 
         ]
     )
     if values:
-        figure.update_traces(
-            texttemplate="%{z:.2f}",
-            textfont={"size": max(9, label_size(columns) - 3)},
-            selector={"name": "weights"},
-        )
+        size = max(7, min(15, (600 if columns > READABLE // 2 else 300) // columns // 2))
+        figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": size}, selector={"name": "weights"})
     _axes(figure, picture, query, key, palette)
     for nothing in np.flatnonzero(picture.empty):
         figure.add_annotation(

@@ -5,6 +5,7 @@ import streamlit as st
 from model.trace import Trace
 from viz import tables, view
 from viz.figures import attention_lines, attention_map, head_grid
+from viz.figures.cells import READABLE
 from viz.figures.lines import FAINT, hidden
 from viz.reading import Map, aloud, facts, percent, resting
 from viz.text import _, prose
@@ -42,6 +43,13 @@ def _said(picture: Map, here: View) -> None:
         said = said.format(piece=piece, rows=rows, all=len(picture.weights))
         st.text(said + " " + _("That is common and means little."))
     st.caption(view.plain(facts(picture)))
+    widest = max(map(len, picture.trace.axes(picture.kind)))
+    if here.drawing == "map" and widest > READABLE:
+        st.caption(
+            _("{shown} of {all} pieces are shown: drag the map to see the others.").format(
+                shown=READABLE, all=widest
+            )
+        )
     if here.drawing == "lines":
         st.caption(
             _("Lines under {faint} are not drawn; together they hold {share} of all weight.").format(

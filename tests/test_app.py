@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from model.trace import NEUTRAL, Change, Trace
+from model.translator import Translator
 from viz.text import examples
 from viz.view import MAX_CHARACTERS, Sizes, judge, plain
 

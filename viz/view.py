@@ -19,7 +19,6 @@ from viz.reading import Map, favourite, find, percent, roles
 from viz.text import _, examples
 from viz.theme import PALETTES, Palette
 
-MAX_CHARACTERS = 1000  # the text box takes no more; the model's own limit counts pieces
 Drawing = Literal["map", "lines"]
 DRAWINGS: tuple[Drawing, ...] = ("map", "lines")
 
@@ -66,17 +65,11 @@ def judge(params: Mapping[str, str], sizes: Sizes) -> list[str]:
     """One plain sentence for each query parameter that cannot be followed. Call before any widget."""
 
     def number(least: int, most: int) -> Callable[[str], bool]:
-        return lambda value: value.isascii() and value.isdigit() and least <= int(value) <= most
+        return lambda value: value in map(str, range(least, most + 1))
 
     flag = {"true", "false"}.__contains__, "true, false"
     layers, heads, pieces = ((number(1, most), _("1 to {most}").format(most=most)) for most in sizes)
-    text = (
-        (lambda value: len(value) <= MAX_CHARACTERS),
-        _("up to {most} characters").format(most=MAX_CHARACTERS),
-    )
     rules: dict[str, tuple[Callable[[str], bool], str]] = {
-        "text": text,
-        "target": text,
         "kind": (KINDS.__contains__, ", ".join(KINDS)),
         "layer": layers,
         "head": heads,
@@ -95,8 +88,8 @@ def judge(params: Mapping[str, str], sizes: Sizes) -> list[str]:
                 'The link asked for {name} "{value}", but there is only: {offered}. The usual one is shown.'
             )
             found.append(said.format(name=name, value=shown, offered=offered))
-        elif value is not None and "\ufffd" in value:
-            found.append(_("The link holds characters that are not text (UTF-8); they are shown as �."))
+    if any("\ufffd" in params.get(name, "") for name in ("text", "target")):
+        found.append(_("The link holds characters that are not text (UTF-8); they are shown as \ufffd."))
     return found
 
 
@@ -112,7 +105,11 @@ class Frame:
 
 
 def frame(sizes: Sizes) -> Frame:
-    """Draw the controls: sentence above, then the place of the translation, then what is looked at."""
+    """Draw the controls: sentence above, then the place of the translation, then what is looked at.
+
+    The text boxes have no `max_chars`: a browser then drops a longer paste in silence, and the reader
+    would not learn the limit.
+    """
     first = examples()[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
@@ -120,7 +117,6 @@ def frame(sizes: Sizes) -> Frame:
             first.text,
             key="text",
             bind="query-params",
-            max_chars=MAX_CHARACTERS,
             placeholder=_("Type an English sentence and press Enter"),
         )
         with st.popover(_("Examples")):
@@ -201,7 +197,6 @@ def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, 
         _("A French sentence of your own"),
         key="target",
         bind="query-params",
-        max_chars=MAX_CHARACTERS,
         help=_(
             "The decoder is fed this sentence instead of its own choice (teacher forcing). Empty: its own."
         ),

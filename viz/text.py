@@ -30,11 +30,12 @@ def model_card(name: str) -> str:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the shipped weights must show in the example's view: a weight of one row on one column."""
+    """What the shipped weights must show in the example's view: a weight of one row on one column.
 
-    row: (
-        str  # the piece that asks; for decoder and cross the piece that goes in, or "-> piece" that comes out
-    )
+    The row is named by the piece that goes in, or as "-> piece" by the one that comes out.
+    """
+
+    row: str
     column: str
     at_least: float
 

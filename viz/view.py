@@ -134,7 +134,7 @@ def frame(sizes: Sizes) -> Frame:
             _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"
         )
         layer = _stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
-        head = _stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"))
+        head = _stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=mean)
     here = View(
         kind=cast(Kind, kind or first.kind),
         layer=layer - 1,
@@ -162,9 +162,9 @@ def fill(frame: Frame, trace: Trace) -> None:
 def notes(frame: Frame, trace: Trace) -> list[str]:
     """What was made of the typed text, where it is not what was typed."""
     said = []
-    if trace.text != frame.text:
+    if trace.text != frame.text.strip():
         said.append(_("The English is read as: {text}").format(text=trace.text))
-    if trace.forced and trace.translation != frame.target:
+    if trace.forced and trace.translation != (frame.target or "").strip():
         said.append(_("The French is read as: {text}").format(text=trace.translation))
     if trace.unknown:
         pieces = " ".join(dict.fromkeys(trace.unknown))
@@ -232,7 +232,9 @@ def place(**values: Any) -> None:
     st.session_state.update(values)
 
 
-def _stepped(label: str, key: str, last: int, first: int, shortcuts: tuple[str, str]) -> int:
+def _stepped(
+    label: str, key: str, last: int, first: int, shortcuts: tuple[str, str], disabled: bool = False
+) -> int:
     """A choice of 1..last, and two buttons that step through it, also by arrow keys."""
 
     def move(by: int) -> None:
@@ -240,20 +242,26 @@ def _stepped(label: str, key: str, last: int, first: int, shortcuts: tuple[str, 
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", width="content"):
         chosen = st.segmented_control(
-            label, range(1, last + 1), default=first, required=True, key=key, bind="query-params"
+            label,
+            range(1, last + 1),
+            default=first,
+            required=True,
+            key=key,
+            bind="query-params",
+            disabled=disabled,
         )
         at = chosen or first
         back, forward = shortcuts
         for sign, by, shortcut, end in (("‹", -1, back, 1), ("›", 1, forward, last)):
-            said = _("{label} before") if by < 0 else _("{label} after")
+            said = _("Previous {label}") if by < 0 else _("Next {label}")
             st.button(
                 sign,
                 key=f"{key}{by:+d}",
-                help=said.format(label=label),
+                help=said.format(label=label.lower()),
                 on_click=move,
                 args=(by,),
                 shortcut=shortcut,
-                disabled=at == end,
+                disabled=disabled or at == end,
             )
     return at
 

@@ -1,5 +1,8 @@
 """Every attention map behind a translation: one head large, its layer small beside it."""
 
+from collections.abc import Callable
+from typing import Any
+
 import streamlit as st
 
 from model.trace import Trace
@@ -7,12 +10,11 @@ from viz import tables, view
 from viz.figures import attention_lines, attention_map, head_grid
 from viz.figures.cells import READABLE
 from viz.figures.lines import FAINT, hidden
-from viz.reading import Map, aloud, facts, percent, resting
+from viz.reading import Map, aloud, facts, kind_name, percent, resting
 from viz.text import _, prose
 from viz.view import View
 
 BESIDE = 16  # columns that the large map can show in half the width
-PLAIN = {"displayModeBar": False, "scrollZoom": False}
 
 
 def draw(trace: Trace, here: View) -> None:
@@ -28,13 +30,28 @@ def draw(trace: Trace, here: View) -> None:
             if here.drawing == "map"
             else attention_lines(picture, query, palette)
         )
-        st.plotly_chart(figure, theme=None, key="large", on_select=_chose_cell, selection_mode="points",
-                        config={**PLAIN, "scrollZoom": long}, alt=aloud(picture, query, key))  # fmt: skip
+        _chart(figure, "large", _chose_cell, aloud(picture, query, key), zoom=_pieces(picture) > READABLE)
     with small:
-        st.plotly_chart(head_grid(picture, palette), theme=None, key="small", on_select=_chose_head,
-                        selection_mode="points", config=PLAIN, alt=_("All heads of the layer"))  # fmt: skip
+        said = _("All heads of {kind}, layer {layer}, on the axes and the scale of the large map.").format(
+            kind=kind_name(here.kind), layer=here.layer + 1
+        )
+        _chart(head_grid(picture, palette), "small", _chose_head, said)
+        st.caption(said + " " + _("Click one to make it large."))
     _said(picture, here)
     _explained(picture)
+
+
+def _chart(figure: Any, key: str, chose: Callable[[], None], said: str, zoom: bool = False) -> None:
+    """A figure whose markers can be clicked; `said` tells it to those who do not see it."""
+    config = {"displayModeBar": False, "scrollZoom": zoom}
+    st.plotly_chart(
+        figure, theme=None, key=key, on_select=chose, selection_mode="points", config=config, alt=said
+    )
+
+
+def _pieces(picture: Map) -> int:
+    """The length of the longer axis."""
+    return max(map(len, picture.trace.axes(picture.kind)))
 
 
 def _said(picture: Map, here: View) -> None:
@@ -43,19 +60,12 @@ def _said(picture: Map, here: View) -> None:
         said = said.format(piece=piece, rows=rows, all=len(picture.weights))
         st.text(said + " " + _("That is common and means little."))
     st.caption(view.plain(facts(picture)))
-    widest = max(map(len, picture.trace.axes(picture.kind)))
-    if here.drawing == "map" and widest > READABLE:
-        st.caption(
-            _("{shown} of {all} pieces are shown: drag the map to see the others.").format(
-                shown=READABLE, all=widest
-            )
-        )
+    if here.drawing == "map" and _pieces(picture) > READABLE:
+        said = _("{shown} of {all} pieces are shown: drag the map to see the others.")
+        st.caption(said.format(shown=READABLE, all=_pieces(picture)))
     if here.drawing == "lines":
-        st.caption(
-            _("Lines under {faint} are not drawn; together they hold {share} of all weight.").format(
-                faint=percent(FAINT), share=percent(hidden(picture))
-            )
-        )
+        said = _("Lines under {faint} are not drawn; together they hold {share} of all weight.")
+        st.caption(said.format(faint=percent(FAINT), share=percent(hidden(picture))))
     if picture.head is None:
         st.caption(_("The mean over heads is a summary for the eye; the model never uses it."))
 

@@ -83,6 +83,12 @@ def test_rows_sum_to_1_and_a_blocked_cell_is_exactly_0() -> None:
     assert (weights[mask] > 0).all()
 
 
+def test_a_blocked_cell_is_0_even_beside_scores_far_below_any_stand_in_for_minus_infinity() -> None:
+    q, k = torch.ones(1, 1, 1, d), -1e9 * torch.tensor([1.0, 1.0, 0.0])[:, None].expand(1, 1, 3, d)
+    seen = attend(q, k, k, Rule(torch.tensor([True, True, False])))
+    assert seen.weights.flatten().tolist() == [0.5, 0.5, 0]
+
+
 def test_a_row_with_nothing_allowed_has_weights_0_and_output_0() -> None:
     seen = attend(*random_qkv(), Rule(with_empty_rows()))
     sums = seen.weights.sum(dim=-1)

@@ -56,6 +56,27 @@ def test_a_beam_of_1_never_ends_worse_than_greedy(tiny: Transformer) -> None:
             assert worth[tuple(found)] >= worth[tuple(chosen)] - 1e-5
 
 
+def unhurried(model: Transformer, source: Tensor, size: int) -> list[int]:
+    """Beam search in its plainest form: nothing cached, and to the very end."""
+    beam, finished = {(): 0.0}, {}
+    for length in range(1, limit(source.size(1), model.config) + 1):
+        grown: dict[tuple[int, ...], float] = {}
+        for ids, total in beam.items():
+            log_probs = log_probabilities(model(source, torch.tensor([[START, *ids]]))[0, -1])
+            grown |= {(*ids, piece): total + more for piece, more in enumerate(log_probs.tolist())}
+        best = sorted(grown, key=grown.__getitem__, reverse=True)[: 2 * size]
+        finished |= {ids[:-1]: grown[ids] / penalty(length) for ids in best[:size] if ids[-1] == END}
+        beam = {ids: grown[ids] for ids in [ids for ids in best if ids[-1] != END][:size]}
+    return list(max(finished or beam, key=(finished or beam).__getitem__))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_beam_that_stops_early_misses_nothing(size: int) -> None:
+    for seed in range(12):
+        model = random_model(seed, sharp=2.0, vocabulary=V, n_layers=2, max_pieces=11)
+        assert beam_search(model, SOURCES[1], size) == unhurried(model, SOURCES[1], size)
+
+
 def test_the_length_penalty_is_that_of_wu_et_al() -> None:
     assert penalty(1) == 1
     assert penalty(7) == pytest.approx(2**0.6)

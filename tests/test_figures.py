@@ -13,7 +13,7 @@ from model.trace import KINDS, Cell, Change, Kind, Trace
 from model.translator import Translator
 from tests.conftest import FORCED, TEXT
 from viz import tables
-from viz.figures import attention_lines, attention_map, head_grid
+from viz.figures import Look, attention_lines, attention_map, head_grid
 from viz.figures.cells import READABLE, window
 from viz.figures.grid import COLUMNS
 from viz.figures.lines import FAINT, hidden
@@ -21,6 +21,7 @@ from viz.reading import Map, row_names
 from viz.theme import PALETTES, escape
 
 LIGHT = PALETTES["light"]
+LOOK = Look(LIGHT)
 places = pytest.mark.parametrize(
     ("kind", "layer", "head"), [(kind, layer, head) for kind in KINDS for layer, head in ((0, 1), (2, 0))]
 )
@@ -46,7 +47,7 @@ def matrix(z: Any) -> NDArray[np.float32]:
 
 @places
 def test_every_cell_of_the_map_holds_its_weight(trace: Trace, kind: Kind, layer: int, head: int) -> None:
-    shown = matrix(trace_of(attention_map(Map(trace, kind, layer, head), 1, 2, LIGHT), "weights")["z"])
+    shown = matrix(trace_of(attention_map(Map(trace, kind, layer, head), 1, 2, LOOK), "weights")["z"])
     weights, allowed = trace.weights(kind)[layer, head], trace.allowed(kind)[layer, head]
     assert shown.dtype == np.float32
     np.testing.assert_array_equal(shown[allowed], weights[allowed])
@@ -77,7 +78,7 @@ def test_one_colour_means_one_weight_in_every_picture(trace: Trace) -> None:
             picture = Map(trace, kind, layer, 0)
             axes = [
                 sent(f)["layout"]["coloraxis"]
-                for f in (attention_map(picture, 0, 0, LIGHT), head_grid(picture, LIGHT))
+                for f in (attention_map(picture, 0, 0, LOOK), head_grid(picture, LIGHT))
             ]
             assert [(axis["cmin"], axis["cmax"]) for axis in axes] == [(0, 1), (0, 1)]
             assert axes[0]["colorscale"] == axes[1]["colorscale"]
@@ -98,7 +99,7 @@ def test_the_scale_of_weights_never_turns_back_in_lightness(mode: Any) -> None:
 def test_labels_are_the_tokens_in_order_and_never_merge(
     trace: Trace, kind: Kind, layer: int, head: int
 ) -> None:
-    layout = sent(attention_map(Map(trace, kind, layer, head), 1, 2, LIGHT))["layout"]
+    layout = sent(attention_map(Map(trace, kind, layer, head), 1, 2, LOOK))["layout"]
     queries, keys = trace.axes(kind)
     assert layout["xaxis"]["tickvals"] == list(range(len(keys)))
     assert layout["yaxis"]["tickvals"] == list(range(len(queries)))
@@ -114,7 +115,7 @@ def test_labels_are_the_tokens_in_order_and_never_merge(
 def test_token_text_is_never_read_as_markup(translator: Translator) -> None:
     trace = translator.trace("<b> &lt; <br>", "<i> & </i>")
     for figure in (
-        attention_map(Map(trace, "cross", 0, 0), 0, 0, LIGHT),
+        attention_map(Map(trace, "cross", 0, 0), 0, 0, LOOK),
         attention_lines(Map(trace, "cross", 0, 0), 0, LIGHT),
     ):
         labels = json.dumps(sent(figure), ensure_ascii=False)
@@ -128,7 +129,7 @@ def test_token_text_is_never_read_as_markup(translator: Translator) -> None:
 def test_hovering_tells_the_exact_weight_or_why_there_is_none(
     trace: Trace, kind: Kind, layer: int, head: int
 ) -> None:
-    cells = trace_of(attention_map(Map(trace, kind, layer, head), 1, 2, LIGHT), "cells")
+    cells = trace_of(attention_map(Map(trace, kind, layer, head), 1, 2, LOOK), "cells")
     for (query, key), said in zip(cells["customdata"], cells["hovertext"], strict=True):
         if trace.allowed(kind)[layer, head, query, key]:
             weight = float(trace.weights(kind)[layer, head, query, key])
@@ -140,7 +141,7 @@ def test_hovering_tells_the_exact_weight_or_why_there_is_none(
 def test_each_blocked_cell_names_its_reason_and_is_hatched(translator: Translator) -> None:
     change = Change(target_pads=2, blocked=frozenset({Cell("decoder", 3, 1)}))
     trace = translator.trace(TEXT, FORCED, change)
-    figure = attention_map(Map(trace, "decoder", 1, 1), 0, 0, LIGHT)
+    figure = attention_map(Map(trace, "decoder", 1, 1), 0, 0, LOOK)
     said = dict(
         zip(
             map(tuple, trace_of(figure, "cells")["customdata"]),
@@ -168,7 +169,7 @@ def test_the_bar_at_a_rows_end_is_the_rows_sum_and_an_empty_row_says_so(translat
     nothing = frozenset(Cell("cross", 2, key) for key in range(7))
     trace = translator.trace(TEXT, FORCED, Change(blocked=nothing))
     picture = Map(trace, "cross", 0, 1)
-    figure = attention_map(picture, 0, 0, LIGHT)
+    figure = attention_map(picture, 0, 0, LOOK)
     sums = np.array(picture.weights.sum(axis=-1))
     assert sums[2] == 0
     np.testing.assert_allclose(np.delete(sums, 2), 1, atol=1e-5)
@@ -225,7 +226,7 @@ def test_a_long_sentence_is_shown_through_a_window_that_holds_the_chosen_piece(a
 
 def test_clicks_lead_to_the_cell_and_to_the_head(trace: Trace) -> None:
     picture = Map(trace, "cross", 0, 1)
-    cells = trace_of(attention_map(picture, 0, 0, LIGHT), "cells")
+    cells = trace_of(attention_map(picture, 0, 0, LOOK), "cells")
     where = [(y, x) for y, x in zip(cells["y"], cells["x"], strict=True)]
     assert where == [tuple(place) for place in cells["customdata"]]
     heads = trace_of(head_grid(picture, LIGHT), "heads")["customdata"]

@@ -30,6 +30,7 @@ from model.training.corpus import Encoded, Pair
 from model.training.loop import HISTORY, RECIPE, SHIP, STATE, History, Recipe, Run
 from model.transformer import Transformer
 
+PAIR_LIST = [Pair(*line.split("\t")) for line in PAIRS.splitlines()]
 SHORT = 14  # steps, of which a killed run makes 7
 SAVE_ALWAYS = """
 import runpy, model.training.loop as loop
@@ -141,6 +142,19 @@ def test_what_ships_is_the_last_state_in_half_precision(run: Path) -> None:
     state, shipped = load_file(run / STATE), load_file(run / SHIP / checkpoint.WEIGHTS)
     assert shipped.keys() == {name.removeprefix("model.") for name in state if name.startswith("model.")}
     assert all(shipped[name].equal(state[f"model.{name}"].half()) for name in shipped)
+
+
+def test_every_epoch_meets_every_pair_once_and_in_another_order(
+    short: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[Encoded] = []
+    monkeypatch.setattr(Run, "_step", lambda *arguments: met.extend(arguments[3]) or 0.0)
+    Run(tmp_path, short).train()
+    size = len(corpus.split(PAIR_LIST, short.held_out, short.seed)[0])
+    first, second = met[:size], met[size : 2 * size]
+    assert len(first) == len(second) == size
+    assert sorted(first) == sorted(second)
+    assert first != second
 
 
 # --- killed and resumed ---
@@ -275,9 +289,6 @@ def test_two_processes_take_the_steps_of_one_that_averages_their_gradients(
 
 
 # --- the data ---
-
-
-PAIR_LIST = [Pair(*line.split("\t")) for line in PAIRS.splitlines()]
 
 
 def key(pair: Pair) -> str:

@@ -175,6 +175,12 @@ def facts(picture: Map) -> str:
     return " ".join(parts)
 
 
+def loss(trace: Trace) -> float:
+    """Mean of -log p over the pieces that come out, pads left out: the loss without label smoothing."""
+    real = len(trace.target) - trace.change.target_pads
+    return -float(trace.piece_log_probs[:real].mean())
+
+
 def resting(picture: Map) -> list[tuple[str, int]]:
     """The resting pieces that take over half of some rows, and of how many."""
     found = []

@@ -23,6 +23,9 @@ class Palette:
     target: str  # tokens of the target sentence
     accent: str  # what is chosen
     weights: tuple[tuple[float, str], ...]  # 0 to 1
+    signed: tuple[
+        tuple[float, str], ...
+    ]  # scores and differences, 0.5 in the middle; less is red, more is blue
 
     def token(self, side: Literal["source", "target"]) -> str:
         return self.source if side == "source" else self.target
@@ -39,6 +42,7 @@ PALETTES: dict[Mode, Palette] = {
         target="#6f3aa8",
         accent="#b93c0a",
         weights=((0.0, "#eaf1fa"), (0.25, "#a9c9e8"), (0.5, "#5a9bd0"), (0.75, "#1f63a8"), (1.0, "#08306b")),
+        signed=((0.0, "#8c1024"), (0.25, "#e08b78"), (0.5, "#f7f5f2"), (0.75, "#77aad4"), (1.0, "#0b3d7a")),
     ),
     "dark": Palette(
         ground="#14171c",
@@ -50,6 +54,7 @@ PALETTES: dict[Mode, Palette] = {
         target="#c9a3f0",
         accent="#e8702a",
         weights=((0.0, "#1d2938"), (0.25, "#2b5a8c"), (0.5, "#4a90c8"), (0.75, "#93c5ea"), (1.0, "#eaf5ff")),
+        signed=((0.0, "#ffb3a3"), (0.25, "#a8473c"), (0.5, "#1f2227"), (0.75, "#35699c"), (1.0, "#b5dcff")),
     ),
 }
 
@@ -61,6 +66,6 @@ def escape(token: str) -> str:
     return token.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def label_size(count: int) -> int:
-    """Type size in px for `count` labels along one axis: as large as fits, never below 11."""
-    return max(11, min(18, 340 // max(count, 1)))
+def label_size(count: int, room: int = 340) -> int:
+    """Type size in px for `count` labels along `room` px of an axis: as large as fits, never below 11."""
+    return max(11, min(18, room // max(count, 1)))

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import streamlit as st
 
-from model.trace import KINDS, Kind, TextError, Trace
+from model.trace import KINDS, Change, Kind, TextError, Trace
 from viz import component
 from viz.component import Place
 from viz.reading import Map, favourite, find, percent, roles
@@ -54,6 +54,19 @@ class View:
         if self.column is None or self.column >= len(keys):
             return query, favourite(self.picture(trace), query)
         return query, self.column
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a page is given: the trace, where the reader stands, and a way to trace the same sentence again.
+
+    `again(change, forced)` traces it under a `Change`: with `forced` over the target of `trace`, so that
+    the rows can be compared, else over what the changed model writes by itself.
+    """
+
+    trace: Trace
+    here: View
+    again: Callable[[Change, bool], Trace]
 
 
 def palette() -> Palette:

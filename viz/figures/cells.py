@@ -40,6 +40,16 @@ def scale(palette: Palette) -> dict[str, Any]:
     return {"colorscale": [list(stop) for stop in palette.weights], "cmin": 0, "cmax": 1, "showscale": False}
 
 
+def signed_scale(palette: Palette, limit: float) -> dict[str, Any]:
+    """The scale of signed numbers, centred on 0, from -limit to limit."""
+    return {
+        "colorscale": [list(stop) for stop in palette.signed],
+        "cmin": -limit,
+        "cmax": limit,
+        "showscale": False,
+    }
+
+
 def cells(weights: Floats, allowed: Flags) -> go.Heatmap:
     """The weights; a blocked cell is left out, since "may not look" must not read as "did not look"."""
     return go.Heatmap(

@@ -1,11 +1,14 @@
 """One head, large: queries down, keys across, a full bar at the end of each row."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
-from viz.figures.cells import READABLE, cells, ground, hatch, scale, sheet, window
+from model.trace import Floats
+from viz.figures.cells import READABLE, cells, ground, hatch, scale, sheet, signed_scale, window
 from viz.reading import Map, number, outgoing, reason_name, reasons, row_names, side
 from viz.text import _
 from viz.theme import Palette, escape, label_size
@@ -13,53 +16,73 @@ from viz.theme import Palette, escape, label_size
 HEIGHT = 400
 
 
-def attention_map(picture: Map, query: int, key: int, palette: Palette, values: bool = False) -> go.Figure:
+@dataclass(frozen=True)
+class Look:
+    """How a map is drawn: its colours, whether numbers stand in the cells, and how much room it has."""
+
+    palette: Palette
+    values: bool = False
+    narrow: bool = False  # a third of the page
+    rows: bool = True  # name the rows; a neighbour may have done so
+
+
+def attention_map(picture: Map, query: int, key: int, look: Look) -> go.Figure:
     """The weights of `picture` (Q, K), with the chosen row and cell outlined.
 
     An invisible marker on every cell carries its exact weight, or why it is blocked, and takes the
-    click (plotly reports none on heatmap cells); its customdata is [query, key]. `values` prints the
-    weights into the cells.
+    click (plotly reports none on heatmap cells); its customdata is [query, key].
     """
-    queries, keys = picture.trace.axes(picture.kind)
-    columns = len(keys)
-    figure = sheet(palette, max(HEIGHT, 130 + 17 * len(queries)))
+    palette = look.palette
+    figure = sheet(palette, _height(picture))
     figure.add_traces(
         [
             ground(~picture.allowed, palette),
             cells(picture.weights, picture.allowed),
             hatch(~picture.allowed, palette),
             *_ends(picture, palette),
-            _markers(picture),
+            _markers(picture, _weight_said(picture)),
         ]
     )
-    if values:
-        size = max(7, min(15, (600 if columns > READABLE // 2 else 300) // columns // 2))
-        figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": size}, selector={"name": "weights"})
-    _axes(figure, picture, query, key, palette)
+    figure.update_layout(coloraxis=scale(palette))
+    _axes(figure, picture, query, key, look)
     for nothing in np.flatnonzero(picture.empty):
         figure.add_annotation(
-            x=(columns - 1) / 2,
+            x=(picture.weights.shape[1] - 1) / 2,
             y=int(nothing),
             text=_("nothing allowed"),
             showarrow=False,
             bgcolor=palette.ground,
         )
-    figure.add_shape(
-        type="rect", x0=-0.5, x1=columns - 0.5, y0=query - 0.5, y1=query + 0.5,
-        line={"color": palette.accent, "width": 1},
-    )  # fmt: skip
-    figure.add_shape(
-        type="rect", x0=key - 0.5, x1=key + 0.5, y0=query - 0.5, y1=query + 0.5,
-        line={"color": palette.accent, "width": 3},
-    )  # fmt: skip
     return figure
 
 
-def _markers(picture: Map) -> go.Scatter:
+def signed_map(picture: Map, numbers: Floats, limit: float, query: int, key: int, look: Look) -> go.Figure:
+    """Signed `numbers` (Q, K), scores or differences, on the axes of `picture`; colours from -limit to limit.
+
+    Nothing is left out: a difference is a number in a blocked cell too. Markers as in `attention_map`.
+    """
+    names, keys = row_names(picture.trace, picture.kind), picture.trace.axes(picture.kind)[1]
+
+    def said(query: int, key: int) -> str:
+        return f"{escape(names[query])}, {escape(keys[key])}<br><b>{float(numbers[query, key]):+.4f}</b>"
+
+    figure = sheet(look.palette, _height(picture))
+    drawn = cells(numbers, np.ones(numbers.shape, bool))
+    figure.add_traces([drawn, _markers(picture, said)])
+    figure.update_layout(coloraxis=signed_scale(look.palette, limit))
+    _axes(figure, picture, query, key, look)
+    return figure
+
+
+def _height(picture: Map) -> int:
+    return max(HEIGHT, 130 + 17 * picture.weights.shape[0])
+
+
+def _weight_said(picture: Map) -> Callable[[int, int], str]:
+    """What a cell says of its weight, or of why it has none."""
     names = row_names(picture.trace, picture.kind)
     keys = picture.trace.axes(picture.kind)[1]
     why = reasons(picture.trace, picture.kind, picture.allowed)
-    places = [(query, key) for query in range(len(names)) for key in range(len(keys))]
 
     def said(query: int, key: int) -> str:
         name, asked = escape(names[query]), escape(keys[key])
@@ -67,6 +90,14 @@ def _markers(picture: Map) -> go.Scatter:
             return f"{name}, {asked}<br>{reason_name(why[query][key])}"
         weight = number(float(picture.weights[query, key]))
         return f"{name}<br>" + _("reads {key}: {weight}").format(key=asked, weight=f"<b>{weight}</b>")
+
+    return said
+
+
+def _markers(picture: Map, said: Callable[[int, int], str]) -> go.Scatter:
+    places = [
+        (query, key) for query in range(picture.weights.shape[0]) for key in range(picture.weights.shape[1])
+    ]
 
     return go.Scatter(
         x=[key for _query, key in places],
@@ -100,11 +131,17 @@ def _ends(picture: Map, palette: Palette) -> list[go.Bar]:
     ]
 
 
-def _axes(figure: go.Figure, picture: Map, query: int, key: int, palette: Palette) -> None:
+def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> None:
+    palette = look.palette
     queries, keys = picture.trace.axes(picture.kind)
     out = outgoing(picture.trace, picture.kind)
     row_colour = palette.token(side(picture.kind, "query"))
     key_colour = palette.token(side(picture.kind, "key"))
+    room = 200 if look.narrow else 600 if len(keys) > READABLE // 2 else 300
+    size = label_size(len(keys), room + 40)
+    if look.values:
+        font = {"size": max(7, min(15, room // len(keys) // 2))}
+        figure.update_traces(texttemplate="%{z:.2f}", textfont=font, selector={"name": "weights"})
 
     def row_label(index: int) -> str:
         label = _coloured(queries[index], row_colour, index == query)
@@ -113,9 +150,8 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, palette: Palett
         return label + " "
 
     plain = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": False}
-    wide = max(map(len, keys)) * label_size(len(keys)) * len(keys) * 0.62 > 430
+    wide = max(map(len, keys)) * size * len(keys) * 0.62 > room + 130
     figure.update_layout(
-        coloraxis=scale(palette),
         dragmode="pan" if max(len(queries), len(keys)) > READABLE else False,
         xaxis={
             **plain,
@@ -123,8 +159,8 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, palette: Palett
             "side": "top",
             "tickvals": list(range(len(keys))),
             "ticktext": [_coloured(piece, key_colour, index == key) for index, piece in enumerate(keys)],
-            "tickfont": {"size": label_size(len(keys))},
-            "tickangle": -50 if wide else 0,
+            "tickfont": {"size": size},
+            "tickangle": (-90 if look.narrow else -50) if wide else 0,
             "range": window(len(keys), key),
             "title": {
                 "text": _("is asked (key): {side}").format(side=_language(picture, "key")),
@@ -138,7 +174,8 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, palette: Palett
             "ticktext": [row_label(index) for index in range(len(queries))],
             "tickfont": {"size": label_size(len(queries))},
             "range": window(len(queries), query)[::-1],
-            "title": {"text": _asks(picture), "standoff": 8},
+            "showticklabels": look.rows,
+            "title": {"text": _asks(picture) if look.rows else "", "standoff": 8},
             "automargin": True,
         },
         xaxis2={**plain, "domain": [0.945, 1], "range": [0, 1], "showticklabels": False, "fixedrange": True},
@@ -146,6 +183,11 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, palette: Palett
     figure.update_layout(barmode="overlay")
     for axis in ("xaxis", "yaxis"):
         figure.layout[axis].title.font = {"size": 14, "color": palette.quiet}
+    for left, right, width in ((-0.5, len(keys) - 0.5, 1), (key - 0.5, key + 0.5, 3)):  # the row, the cell
+        figure.add_shape(
+            type="rect", x0=left, x1=right, y0=query - 0.5, y1=query + 0.5,
+            line={"color": palette.accent, "width": width},
+        )  # fmt: skip
 
 
 def _asks(picture: Map) -> str:

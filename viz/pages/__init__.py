@@ -3,20 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from model.trace import Trace
-from viz.pages import about, explore
+from viz.pages import about, explore, masks
 from viz.text import _
-from viz.view import View
-
-Draw = Callable[[Trace, View], None]
+from viz.view import Scene
 
 
 @dataclass(frozen=True)
 class Page:
     title: str
-    draw: Draw
+    draw: Callable[[Scene], None]
 
 
 def pages() -> dict[str, Page]:
     """The first is where a reader arrives."""
-    return {"explore": Page(_("Explore"), explore.draw), "about": Page(_("About"), about.draw)}
+    return {
+        "explore": Page(_("Explore"), explore.draw),
+        "masks": Page(_("Masks"), masks.draw),
+        "about": Page(_("About"), about.draw),
+    }

@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from model.trace import Trace
 from viz import cache
 from viz.text import model_card, prose
-from viz.view import View
+from viz.view import Scene
 
 
-def draw(_trace: Trace, _here: View) -> None:
+def draw(_scene: Scene) -> None:
     words, card = st.columns(2, gap="large")
     with words:
         for section in prose("about").values():

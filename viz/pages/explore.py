@@ -1,23 +1,21 @@
 """Every attention map behind a translation: one head large, its layer small beside it."""
 
-from collections.abc import Callable
-from typing import Any
-
 import streamlit as st
 
-from model.trace import Trace
 from viz import tables, view
-from viz.figures import attention_lines, attention_map, head_grid
+from viz.chart import chart, choose_cell, choose_head
+from viz.figures import Look, attention_lines, attention_map, head_grid
 from viz.figures.cells import READABLE
 from viz.figures.lines import FAINT, hidden
 from viz.reading import Map, aloud, facts, kind_name, percent, resting
 from viz.text import _, prose
-from viz.view import View
+from viz.view import Scene, View
 
 BESIDE = 16  # columns that the large map can show in half the width
 
 
-def draw(trace: Trace, here: View) -> None:
+def draw(scene: Scene) -> None:
+    trace, here = scene.trace, scene.here
     picture, (query, key) = here.picture(trace), here.cell(trace)
     palette = view.palette()
     st.markdown(view.plain(aloud(picture, query, key)))
@@ -26,27 +24,19 @@ def draw(trace: Trace, here: View) -> None:
     large, small = (st.container(), st.container()) if long else st.columns([6, 5], gap="medium")
     with large:
         figure = (
-            attention_map(picture, query, key, palette, here.values)
+            attention_map(picture, query, key, Look(palette, here.values))
             if here.drawing == "map"
             else attention_lines(picture, query, palette)
         )
-        _chart(figure, "large", _chose_cell, aloud(picture, query, key), zoom=_pieces(picture) > READABLE)
+        chart(figure, "large", aloud(picture, query, key), choose_cell, zoom=_pieces(picture) > READABLE)
     with small:
         said = _("All heads of {kind}, layer {layer}, on the axes and the scale of the large map.").format(
             kind=kind_name(here.kind), layer=here.layer + 1
         )
-        _chart(head_grid(picture, palette), "small", _chose_head, said)
+        chart(head_grid(picture, palette), "small", said, choose_head)
         st.caption(said + " " + _("Click one to make it large."))
     _said(picture, here)
     _explained(picture)
-
-
-def _chart(figure: Any, key: str, chose: Callable[[], None], said: str, zoom: bool = False) -> None:
-    """A figure whose markers can be clicked; `said` tells it to those who do not see it."""
-    config = {"displayModeBar": False, "scrollZoom": zoom}
-    st.plotly_chart(
-        figure, theme=None, key=key, on_select=chose, selection_mode="points", config=config, alt=said
-    )
 
 
 def _pieces(picture: Map) -> int:
@@ -78,22 +68,3 @@ def _explained(picture: Map) -> None:
         right.markdown(words[picture.kind])
     with st.expander(_("The same map as a table")):
         st.dataframe(tables.weights(picture), placeholder="")
-
-
-def _chose_cell() -> None:
-    points = st.session_state["large"].selection.points
-    if points and points[0].get("customdata"):
-        query, key = _numbers(points[0]["customdata"])
-        view.place(row=query + 1, column=key + 1)
-
-
-def _chose_head() -> None:
-    points = st.session_state["small"].selection.points
-    if points and points[0].get("customdata"):
-        (head,) = _numbers(points[0]["customdata"])
-        view.place(head=head + 1, mean=False)
-
-
-def _numbers(customdata: dict[str, int] | list[int]) -> list[int]:
-    """Streamlit hands a list of custom data over as a dict of its indices."""
-    return list(customdata.values()) if isinstance(customdata, dict) else list(customdata)

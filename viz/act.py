@@ -1,0 +1,71 @@
+"""The one act of every laboratory: the sentence as it is, the sentence with a `Change`, and what differs."""
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from model.trace import NEUTRAL, Change, Kind, Trace
+from viz import tables, view
+from viz.chart import chart, choose_cell
+from viz.figures import Look, attention_map, signed_map
+from viz.reading import loss, number
+from viz.text import _
+from viz.view import Scene, View
+
+
+@dataclass(frozen=True)
+class Act:
+    """Three passes over one sentence."""
+
+    before: Trace
+    after: Trace  # under the change, over the target of `before`: row by row comparable
+    free: Trace  # under the change, over what the changed model writes by itself
+
+    def same(self, kind: Kind) -> bool:
+        """Whether the change left every weight of a kind as it was, to float noise."""
+        return bool(abs(self.after.weights(kind) - self.before.weights(kind)).max() < 1e-5)
+
+
+def play(scene: Scene, change: Change, base: Change = NEUTRAL) -> Act:
+    """Trace under `base` and under `change`. Both append the same pads, else a cell has no partner."""
+    before = scene.trace if base == NEUTRAL else scene.again(base, True)
+    return Act(before, scene.again(change, True), scene.again(change, False))
+
+
+def show(act: Act, here: View, key: str) -> None:
+    """Before, after and difference, each kind of number on its one scale."""
+    before, after = here.picture(act.before), here.picture(act.after)
+    query, asked = here.cell(act.before)
+    difference = after.weights - before.weights
+    first = Look(view.palette(), here.values, narrow=True)
+    look = replace(first, rows=False)
+    figures = {
+        _("Before"): attention_map(before, query, asked, first),
+        _("After"): attention_map(after, query, asked, look),
+        _("Difference"): signed_map(before, difference, 1.0, query, asked, look),
+    }
+    for column, (title, figure) in zip(st.columns([4, 3, 3]), figures.items(), strict=True):
+        with column:
+            st.markdown(f"**{title}**")
+            chart(figure, f"{key}_{title}", title, choose_cell)
+    most = number(float(abs(difference).max()))
+    said = _(
+        "Difference: after less before; blue is more, red is less. Largest change of a weight here: {most}."
+    )
+    st.caption(said.format(most=most))
+
+
+def consequences(act: Act) -> None:
+    """What became of the translation, of the loss, and of each piece's probability."""
+    words, numbers = st.columns([2, 3], gap="large")
+    with words:
+        st.markdown("**" + _("Translation") + "**")
+        st.text(_("before: {text}").format(text=act.before.translation))
+        st.text(_("after: {text}").format(text=act.free.translation))
+        st.markdown("**" + _("Loss on the translation before") + "**")
+        st.text(_("before: {loss:.3f}").format(loss=loss(act.before)))
+        st.text(_("after: {loss:.3f}").format(loss=loss(act.after)))
+        st.caption(_("Mean of −log p over the pieces that come out. At 0 the model would be certain."))
+    with numbers:
+        st.markdown("**" + _("Probability of each piece, given the right ones before it") + "**")
+        st.dataframe(tables.piece_probabilities(act.before, act.after), hide_index=True)

@@ -6,7 +6,6 @@ checksums.sha256      as `sha256sum -c` reads it
 """
 
 import hashlib
-import re
 from pathlib import Path
 
 import torch
@@ -73,7 +72,7 @@ def save_snapshot(folder: Path, model: Transformer, step: int) -> None:
 
 def snapshots(folder: Path) -> list[int]:
     """The steps of which a snapshot is kept, ascending."""
-    return [int(re.findall(r"\d+", file.stem)[0]) for file in _snapshot_files(folder)]
+    return [int(file.stem[5:]) for file in _snapshot_files(folder)]
 
 
 def load_snapshot(folder: Path, step: int) -> Transformer:
@@ -90,16 +89,16 @@ def load_snapshot(folder: Path, step: int) -> Transformer:
 
 
 def _build(folder: Path, tensors: dict[str, Tensor]) -> Transformer:
-    model = Transformer(Config.load(folder / CONFIG))
     try:
+        model = Transformer(Config.load(folder / CONFIG))
         model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
-    except RuntimeError as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise CheckpointError(f"the weights in {folder.name} do not fit its config: {error}") from error
     return model.eval().requires_grad_(False)
 
 
 def _snapshot_files(folder: Path) -> list[Path]:
-    return sorted((folder / SNAPSHOTS).glob("step-*.safetensors"))
+    return sorted((folder / SNAPSHOTS).glob("step-*.safetensors"), key=lambda file: int(file.stem[5:]))
 
 
 def _digest(file: Path) -> str:
@@ -109,10 +108,11 @@ def _digest(file: Path) -> str:
 
 def _verify(folder: Path, name: str) -> None:
     try:
-        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+        lines = (folder / CHECKSUMS).read_text(encoding="utf-8", errors="replace").splitlines()
         want = {file: digest for digest, _, file in (line.partition("  ") for line in lines)}.get(name)
         got = _digest(folder / name)
     except OSError as error:
-        raise CheckpointError(f"{folder.name}: {name} cannot be read ({error.strerror})") from error
+        unread = Path(error.filename).relative_to(folder)  # it may be the checksums themselves
+        raise CheckpointError(f"{folder.name}: {unread} cannot be read ({error.strerror})") from error
     if want != got:
         raise CheckpointError(f"{folder.name}: the SHA-256 of {name} is {got}, want {want}")

@@ -19,8 +19,8 @@ LENGTH_PENALTY = 0.6  # α of section 6.1
 
 
 def limit(source_length: int, config: Config) -> int:
-    """The most pieces a translation may have, </s> counted: source length + 50 (section 6.1)."""
-    return min(source_length + 50, config.max_pieces)
+    """The most pieces a translation may have: source length + 50 (section 6.1), and room for <s>."""
+    return min(source_length + 50, config.max_pieces - 1)
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
@@ -45,11 +45,12 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     ended = torch.zeros_like(last, dtype=torch.bool)
     past: tuple[KeysValues, ...] | None = None
     chosen: list[Tensor] = []
-    for _ in range(limit(source.size(1), model.config)):
+    limits = (source != PAD).sum(dim=1, keepdim=True) + 50  # each its own: a batch changes nothing
+    for length in range(limit(source.size(1), model.config)):
         step = model.decode(last, memory, paper, past)
         past = step.cache
         last = log_probabilities(model.logits(step.hidden)).argmax(dim=-1)
-        ended = ended | (last == END)
+        ended = ended | (last == END) | (length >= limits)
         if ended.all():
             break
         chosen.append(last.masked_fill(ended, PAD))

@@ -4,10 +4,12 @@ A text is cleaned, cut into words by `WORD`, and the words into pieces. A reader
 markers; that a space stands before a piece is a fact about the piece, kept beside it.
 """
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import tokenizers
@@ -16,6 +18,7 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
 from model.config import END, SPECIAL, START, UNKNOWN
 
 SPACE = "\u2581"  # how the vocabulary writes a space before a piece
+BARE = "\u2423"  # how a space with nothing behind it is shown; no text is cut into one
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201b\u02bc\u2032\u00b4`", "'"),
@@ -49,10 +52,11 @@ def clean(text: str) -> str:
     """
     seen = "".join(
         character
-        for character in unicodedata.normalize("NFC", text)
+        for character in text
         if character.isspace() or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
     )
-    return re.sub(r"\s+", " ", seen.translate(_PLAIN)).strip()
+    composed = unicodedata.normalize("NFC", seen)  # only now: an accent may have lost what kept it apart
+    return re.sub(r"\s+", " ", composed.translate(_PLAIN)).strip()
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,11 @@ class Tokenizer:
         trainer = trainers.BpeTrainer(
             vocab_size=size, special_tokens=list(SPECIAL), show_progress=False, min_frequency=2
         )
-        bpe.train_from_iterator((clean(text) for text in texts), trainer)
+        cleaned = [clean(text) for text in texts]
+        # Every character gets a piece with a space before it: else the space before a rare beginning of
+        # a word would be a piece of its own, with nothing to be seen in it.
+        characters = sorted(set("".join(cleaned)) - {" "})
+        bpe.train_from_iterator(chain(cleaned, characters * 1000), trainer)
         return cls(bpe)
 
     @classmethod
@@ -94,7 +102,9 @@ class Tokenizer:
         return cls(tokenizers.Tokenizer.from_file(str(path)))
 
     def save(self, path: Path) -> None:
-        self._bpe.save(str(path))
+        fresh = path.with_name(f"{path.name}.new")  # a kill leaves the old file or the new one, whole
+        self._bpe.save(str(fresh))
+        os.replace(fresh, path)
 
     def encode(self, text: str) -> list[Piece]:
         """Clean `text` and cut it. A character outside the vocabulary is a piece of its own, <unk>."""
@@ -117,7 +127,7 @@ class Tokenizer:
         token = self._bpe.id_to_token(id_)
         if token is None:
             raise ValueError(f"piece {id_} of {self.size}")
-        return Piece(token.removeprefix(SPACE), id_, token.startswith(SPACE))
+        return Piece(token.removeprefix(SPACE) or BARE, id_, token.startswith(SPACE))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids; <s>, </s> and <pad> are not text."""

@@ -1,7 +1,8 @@
 """The values that cross the border: `Trace`, what a pass showed, and `Change`, what a reader altered.
 
 Numpy only; nothing here knows torch or a screen.
-Shapes: L layers, H heads, Q queries, K keys, S source, T target, D d_model, d width of a head, V vocabulary.
+Shapes: L layers, H heads, Q queries, K keys, S source, T target, D d_model, d width of a head, F d_ff,
+V vocabulary.
 """
 
 from dataclasses import dataclass, fields
@@ -75,6 +76,9 @@ class Change:
             for value in values:
                 if not 0 <= value < size:
                     raise ValueError(f"{name} {value} of {size}; they count from 0")
+        for cell in self.blocked:
+            if min(cell.query, cell.key) < 0:
+                raise ValueError(f"cell ({cell.query}, {cell.key}); queries and keys count from 0")
         if min(self.source_pads, self.target_pads) < 0:
             raise ValueError(f"pads cannot be fewer than 0: {self.source_pads}, {self.target_pads}")
 
@@ -125,6 +129,21 @@ class Stages(_Arrays):
 
 
 @dataclass(frozen=True, eq=False)
+class Added(_Arrays):
+    """What sub-layers of one sort did, in every layer: out = LayerNorm(x + update), x being what entered."""
+
+    update: Floats  # (L, T, D)  what the sub-layer adds
+    out: Floats  # (L, T, D)  after Add & Norm: what enters the next sub-layer
+
+
+@dataclass(frozen=True, eq=False)
+class Fed(Added):
+    """The same of the feed-forward networks, and their hidden rows."""
+
+    hidden: Floats  # (L, T, F)  after ReLU
+
+
+@dataclass(frozen=True, eq=False)
 class Embedding(_Arrays):
     """What enters the first layer on one side; `sum` is what the layer reads."""
 
@@ -153,6 +172,8 @@ class Trace(_Arrays):
     change: Change
     source: tuple[str, ...]  # pieces as a reader knows them, </s> last, appended pads after it
     target: tuple[str, ...]  # the pieces that go in: <s> first
+    source_ids: tuple[int, ...]  # what the model reads for them
+    target_ids: tuple[int, ...]
     comes_out: tuple[str, ...]  # the pieces that come out: the same, one place on, </s> last
     source_spaces: tuple[bool, ...]  # whether a space stands before the piece
     target_spaces: tuple[bool, ...]
@@ -163,6 +184,11 @@ class Trace(_Arrays):
     encoder: Stages
     decoder: Stages
     cross: Stages
+    encoder_added: Added  # Add & Norm around the attention of each kind
+    decoder_added: Added
+    cross_added: Added
+    encoder_fed: Fed  # the feed-forward network that ends each encoder layer
+    decoder_fed: Fed
     source_embedding: Embedding
     target_embedding: Embedding
     log_probs: Floats  # (T, V)  of every piece, next after target[: t + 1]
@@ -171,6 +197,25 @@ class Trace(_Arrays):
 
     def stages(self, kind: Kind) -> Stages:
         return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+
+    def added(self, kind: Kind) -> Added:
+        return {"encoder": self.encoder_added, "decoder": self.decoder_added, "cross": self.cross_added}[kind]
+
+    def fed(self, kind: Kind) -> Fed:
+        """The feed-forward networks on the side of a kind's queries."""
+        return self.encoder_fed if kind == "encoder" else self.decoder_fed
+
+    def entering(self, kind: Kind, layer: int) -> Floats:
+        """(Q, D): what a layer's attention asks with, that is the x of its Add & Norm."""
+        if kind == "cross":
+            return self.decoder_added.out[layer]
+        if layer:
+            return self.fed(kind).out[layer - 1]
+        return (self.source_embedding if kind == "encoder" else self.target_embedding).sum
+
+    def read(self, kind: Kind, layer: int) -> Floats:
+        """(K, D): what a layer's attention reads, from which keys and values are made."""
+        return self.encoder_fed.out[-1] if kind == "cross" else self.entering(kind, layer)
 
     def weights(self, kind: Kind) -> Floats:
         """(L, H, Q, K). Rows sum to 1, but for the rows that `empty` flags."""

@@ -25,7 +25,7 @@ torch.set_num_threads(1)  # the sums of one thread come in one order, so that eq
 settings.register_profile("headlight", max_examples=100, deadline=None, derandomize=True)
 settings.load_profile("headlight")
 
-# With L = 3, H = 2, d = 11, d_ff = 23 and V = 199, S = 7 and T = 13: no two axes of a trace are as long.
+# With L = 3, H = 2, d = 11, d_ff = 23 and V = 211, S = 7 and T = 13: no two axes of a trace are as long.
 TEXT = "The cat looks at me."
 FORCED = "Je suis à l'école. Avez-vous vu le chat ?"
 
@@ -79,7 +79,7 @@ def seed() -> None:
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.train((half for line in PAIRS.splitlines() for half in line.split("\t")), size=199)
+    return Tokenizer.train((half for line in PAIRS.splitlines() for half in line.split("\t")), size=211)
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +104,7 @@ def recipe(pairs_file: Path) -> Recipe:
     return Recipe(
         str(pairs_file),
         held_out=3,
-        vocabulary=199,
+        vocabulary=211,
         d_model=22,
         n_heads=2,
         steps=300,
@@ -146,6 +146,8 @@ def arrays(trace: Trace) -> dict[str, np.ndarray]:
     """Every array of a trace by its name."""
     parts = {kind: trace.stages(kind) for kind in KINDS}
     parts |= {"": trace, "source": trace.source_embedding, "target": trace.target_embedding}
+    parts |= {f"{kind} added": trace.added(kind) for kind in KINDS}
+    parts |= {"source fed": trace.encoder_fed, "target fed": trace.decoder_fed}
     found = {f"{name}.{f.name}": getattr(part, f.name) for name, part in parts.items() for f in fields(part)}
     return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
 

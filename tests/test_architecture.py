@@ -20,7 +20,8 @@ BANNED = {
     "viz/reading.py": {"streamlit", "plotly"},
     "viz/theme.py": {"streamlit", "plotly", "model"},
     "viz/text.py": {"streamlit", "plotly", "model"},
-    "viz/pages/*.py": {"plotly"},
+    "viz/pages/**/*.py": {"plotly"},
+    "viz/cells.py": {"streamlit", "plotly", "model"},
 }
 
 

@@ -96,7 +96,7 @@ def test_damaged_checksums_are_a_damaged_model(folder: Path, damage: bytes) -> N
         load_all(folder)
 
 
-@pytest.mark.parametrize("config", ['{"vocabulary": 199, "d_model": 16}', '{"layers": 3}', "{"])
+@pytest.mark.parametrize("config", ['{"vocabulary": 211, "d_model": 16}', '{"layers": 3}', "{"])
 def test_a_sealed_config_that_is_not_of_these_weights_is_refused(folder: Path, config: str) -> None:
     (folder / CONFIG).write_text(config)
     checkpoint.seal(folder)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from conftest import PAIRS, random_model
+from model import decoding
 from model.config import END, PAD, START, UNKNOWN, Config
 from model.decoding import beam_search, greedy, greedy_changed, limit, log_probabilities, padded, penalty
 from model.trace import Change
@@ -75,6 +76,19 @@ def test_a_beam_that_stops_early_misses_nothing(size: int) -> None:
     for seed in range(12):
         model = random_model(seed, sharp=2.0, vocabulary=V, n_layers=2, max_pieces=11)
         assert beam_search(model, SOURCES[1], size) == unhurried(model, SOURCES[1], size)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_an_early_end_does_not_win_where_a_longer_translation_is_worth_more(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubt, sure, end = ([0, 0, 0.4, 0, 0.35, 0.15, 0.1], [0, 0, 0, 0, 1, 0, 0], [0, 0, 1, 0, 0, 0, 0])
+    steps = iter([doubt, *[sure] * 8, end])
+    monkeypatch.setattr(
+        decoding, "log_probabilities", lambda logits: torch.tensor(next(steps)).log() + 0 * logits
+    )
+    assert 0.35 ** (1 / penalty(10)) > 0.4 ** (1 / penalty(1))
+    assert beam_search(random_model(vocabulary=V, max_pieces=17), SOURCES[0], size) == [4] * 9
 
 
 def test_the_length_penalty_is_that_of_wu_et_al() -> None:

@@ -19,7 +19,7 @@ from model.trace import KINDS, Cell, Change, Head, Switch, TextError, Trace
 from model.transformer import Decoded, Transformer
 from model.translator import MAX_CHARACTERS, Translator
 
-L, H, D, d, S, T, V = 3, 2, 22, 11, 7, 13, 199
+L, H, D, d, S, T, V = 3, 2, 22, 11, 7, 13, 211
 DARK = Change(  # rows with nothing allowed, in each kind
     blocked=frozenset(
         {Cell("encoder", 4, key) for key in range(S)}

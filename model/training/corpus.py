@@ -33,7 +33,7 @@ def read_pairs(path: Path) -> list[Pair]:
     else:
         texts = [path.read_bytes()]
     pairs = []
-    for line in b"\n".join(texts).decode("utf-8").splitlines():
+    for line in b"\n".join(texts).decode("utf-8").split("\n"):  # splitlines would cut at U+2028 too
         columns = [clean(column) for column in line.split("\t")[:2]]
         if len(columns) == 2 and all(columns):
             pairs.append(Pair(*columns))

@@ -6,17 +6,13 @@ A run lives in one folder:
     model/              what ships, renewed at each validation (see `model.checkpoint`)
 """
 
-import csv
-import json
-import os
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
@@ -27,8 +23,10 @@ from model.config import PAD, Config
 from model.decoding import padded
 from model.quality import bleu
 from model.tokenizer import Tokenizer
-from model.training import corpus, schedule
+from model.training import corpus, schedule, state
 from model.training.corpus import Encoded
+from model.training.history import History
+from model.training.state import Progress
 from model.transformer import Transformer
 
 SAVE_SECONDS = 45  # the most that a kill can lose
@@ -59,6 +57,10 @@ class Recipe:
     validate_every: int = 1000
     validate_on: int = 300  # English sentences; the whole split is for `model.evaluate`
 
+    def __post_init__(self) -> None:
+        if self.precision not in ("bf16", "float32"):
+            raise ValueError(f'precision is "bf16" or "float32", not "{self.precision}"')
+
     def config(self, vocabulary: int) -> Config:
         return Config(
             vocabulary=vocabulary,
@@ -85,63 +87,78 @@ class Run:
     world: int = 1
 
     def train(self) -> None:
-        """Train from the last state kept, or from the start, to the recipe's last step."""
-        torch.manual_seed(self.recipe.seed)
+        """Train from the last state kept, or from the start, to the recipe's last step.
+
+        Raises ValueError where there are fewer batches than processes.
+        """
+        recipe = self.recipe
+        torch.manual_seed(recipe.seed)
         device = torch.device("cuda", self.rank) if torch.cuda.is_available() else torch.device("cpu")
-        training, validation = corpus.split(
-            corpus.read_pairs(Path(self.recipe.pairs)), self.recipe.held_out, self.recipe.seed
-        )
+        pairs = corpus.read_pairs(Path(recipe.pairs))
+        training, validation = corpus.split(pairs, recipe.held_out, recipe.seed)
         tokenizer = self._tokenizer(training)
-        config = self.recipe.config(tokenizer.size)
-        model = Transformer(config).to(device)
+        model = Transformer(recipe.config(tokenizer.size)).to(device)
         adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
-        step, epoch, place = self._resume(model, adam)
-        if step == 0:
-            torch.manual_seed(self.recipe.seed + self.rank)
+        progress = state.load(self.folder / STATE, model, adam)
+        if self.rank or not progress.step:
+            torch.manual_seed(recipe.seed + self.rank + self.world * progress.step)  # dropout of its own
         parallel: nn.Module = DistributedDataParallel(model) if self.world > 1 else model
-        encoded = corpus.encode(training, tokenizer, config.max_pieces)
-        references = corpus.references(validation)
-        history = History(self.folder / SHIP / HISTORY, step, self.rank == 0)
-        bar = tqdm(total=self.recipe.steps, initial=step, disable=self.rank > 0, unit="step", mininterval=2)
-        if self.rank == 0 and step == 0:
+        encoded = corpus.encode(training, tokenizer, model.config.max_pieces)
+        few = dict(list(corpus.references(validation).items())[: recipe.validate_on])
+        history = History(self.folder / SHIP / HISTORY, progress.step, self.rank == 0)
+        if self.rank == 0 and not progress.step:
             checkpoint.save_snapshot(self.folder / SHIP, model, 0)
 
-        saved, loss_sum, pieces_sum, clock = time.monotonic(), 0.0, 0, time.monotonic()
-        while step < self.recipe.steps:
-            batches = corpus.batches(encoded, self.recipe.pieces, 1000 * self.recipe.seed + epoch)
-            batches = batches[: len(batches) // self.world * self.world][self.rank :: self.world]
-            for batch in batches[place:]:
-                step, place = step + 1, place + 1
-                lr = schedule.rate(
-                    step, self.recipe.steps, self.recipe.peak, self.recipe.warmup, self.recipe.cooldown
-                )
-                loss_sum += self._step(parallel, adam, batch, lr, device)
-                pieces_sum += sum(len(source) + len(target) - 1 for source, target in batch)
+        saved = time.monotonic()
+        with tqdm(
+            total=recipe.steps, initial=progress.step, disable=self.rank > 0, unit="step", mininterval=2
+        ) as bar:
+            for batch in self._batches(encoded, progress):
+                step = progress.step
+                lr = schedule.rate(step, recipe.steps, recipe.peak, recipe.warmup, recipe.cooldown)
+                progress.loss_sum += self._step(parallel, adam, batch, lr, device)
                 bar.update()
                 if step % LOG_STEPS == 0:
-                    now = time.monotonic()
-                    mean, speed = loss_sum / LOG_STEPS, pieces_sum * self.world / (now - clock)
-                    bar.set_postfix(loss=f"{mean:.3f}", pieces_s=f"{speed:.0f}", refresh=False)
-                    loss_sum, pieces_sum, clock = 0.0, 0, now
+                    mean, progress.loss_sum = progress.loss_sum / LOG_STEPS, 0.0
                     history.add(step, mean, lr)
-                if self.rank == 0 and step in self.recipe.snapshots():
+                    rate = (bar.format_dict["rate"] or 0) * self.world * recipe.pieces
+                    bar.set_postfix(loss=f"{mean:.3f}", tokens_s=f"{rate:.0f}", refresh=False)
+                if self.rank:
+                    continue
+                if step in recipe.snapshots():
                     checkpoint.save_snapshot(self.folder / SHIP, model, step)
-                last = step == self.recipe.steps
-                if self.rank == 0 and (last or step % self.recipe.validate_every == 0):
-                    few = dict(list(references.items())[: self.recipe.validate_on])
-                    score = bleu(model.eval(), tokenizer, few).score
-                    model.train()
-                    history.add(step, None, lr, score)
-                    bar.write(f"step {step}: BLEU {score:.1f} on {len(few)} validation sentences")
-                    checkpoint.save(self.folder / SHIP, model, tokenizer)
-                if self.rank == 0 and (last or time.monotonic() - saved > SAVE_SECONDS):
-                    self._save(model, adam, step, epoch, place)
+                last = step == recipe.steps
+                if last or step % recipe.validate_every == 0:
+                    history.add(step, None, lr, self._ship(model, tokenizer, few, bar))
+                if last or time.monotonic() - saved > SAVE_SECONDS:
+                    state.save(self.folder / STATE, model, adam, progress)
                     saved = time.monotonic()
-                if last:
-                    break
-            else:
-                epoch, place = epoch + 1, 0
-        bar.close()
+
+    def _batches(self, encoded: Sequence[Encoded], progress: Progress) -> Iterator[list[Encoded]]:
+        """This process's share of the batches, from the place reached to the last step, epoch by epoch.
+
+        `progress` is moved before a batch is handed out: it then tells of the step being made.
+        """
+        while progress.step < self.recipe.steps:
+            batches = corpus.batches(encoded, self.recipe.pieces, 1000 * self.recipe.seed + progress.epoch)
+            if len(batches) < self.world:
+                raise ValueError(f"{len(batches)} batches for {self.world} processes")
+            share = batches[: len(batches) // self.world * self.world][self.rank :: self.world]
+            for batch in share[progress.place : progress.place + self.recipe.steps - progress.step]:
+                progress.step, progress.place = progress.step + 1, progress.place + 1
+                yield batch
+            if progress.place >= len(share):
+                progress.epoch, progress.place = progress.epoch + 1, 0
+
+    def _ship(
+        self, model: Transformer, tokenizer: Tokenizer, references: Mapping[str, Sequence[str]], bar: tqdm
+    ) -> float:
+        """Renew what ships; returns BLEU on some of the validation sentences."""
+        score = bleu(model.eval(), tokenizer, references).score
+        model.train()
+        bar.write(f"step {bar.n}: BLEU {score:.1f} on {len(references)} validation sentences")
+        checkpoint.save(self.folder / SHIP, model, tokenizer)
+        return score
 
     def _step(
         self, model: nn.Module, adam: torch.optim.Adam, batch: list[Encoded], lr: float, device: torch.device
@@ -174,64 +191,3 @@ class Run:
         if self.world > 1:
             dist.barrier()
         return Tokenizer.load(path)
-
-    def _save(self, model: Transformer, adam: torch.optim.Adam, step: int, epoch: int, place: int) -> None:
-        tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-        for name, parameter in model.named_parameters():
-            for key, value in adam.state[parameter].items():
-                tensors[f"adam.{name}.{key}"] = value
-        tensors["random"] = torch.get_rng_state()
-        progress = json.dumps({"step": step, "epoch": epoch, "place": place})
-        fresh = self.folder / f"{STATE}.new"
-        save_file(
-            {name: tensor.contiguous() for name, tensor in tensors.items()}, fresh, {"progress": progress}
-        )
-        os.replace(fresh, self.folder / STATE)  # a kill leaves the old state or the new one, whole
-
-    def _resume(self, model: Transformer, adam: torch.optim.Adam) -> tuple[int, int, int]:
-        """Load the kept state into model and optimizer: the step, the epoch and the place in it."""
-        path = self.folder / STATE
-        if not path.exists():
-            return 0, 0, 0
-        with safe_open(path, framework="pt") as state:
-            progress = json.loads(state.metadata()["progress"])
-            model.load_state_dict({name: state.get_tensor(f"model.{name}") for name in model.state_dict()})
-            for name, parameter in model.named_parameters():
-                adam.state[parameter] = {
-                    key: state.get_tensor(f"adam.{name}.{key}").to(
-                        parameter.device if key != "step" else "cpu"
-                    )
-                    for key in ("step", "exp_avg", "exp_avg_sq")
-                }
-            torch.set_rng_state(state.get_tensor("random"))
-        return progress["step"], progress["epoch"], progress["place"]
-
-
-class History:
-    """history.csv: step, loss, learning rate, BLEU where it was measured. Only the first process writes."""
-
-    COLUMNS = ("step", "loss", "learning_rate", "bleu")
-
-    def __init__(self, path: Path, step: int, writes: bool) -> None:
-        """Open `path`, forgetting what a killed run wrote after the `step` it resumes from."""
-        self.path, self.writes = path, writes
-        if not writes:
-            return
-        rows: list[list[str]] = []
-        if step and path.exists():
-            with path.open(newline="", encoding="utf-8") as file:
-                rows = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= step]
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([self.COLUMNS, *rows])
-
-    def add(self, step: int, loss: float | None, lr: float, score: float | None = None) -> None:
-        if not self.writes:
-            return
-        row = [
-            step,
-            "" if loss is None else f"{loss:.4f}",
-            f"{lr:.3e}",
-            "" if score is None else f"{score:.2f}",
-        ]
-        with self.path.open("a", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerow(row)

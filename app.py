@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from model.trace import Change, TextError, Trace
+from model.trace import TextError
 from viz import cache, component, view
 from viz.pages import Page, pages
 from viz.text import ASSETS, _
@@ -31,14 +31,9 @@ if trace:
     view.fill(frame, trace)
 
 
-def again(change: Change, forced: bool) -> Trace:
-    target = trace.translation if forced and trace else frame.target
-    return cache.trace(cache.MODEL, frame.text, target or None, change)
-
-
 def draw(page: Page) -> None:
     if trace:
-        page.draw(view.Scene(trace, frame.here, again))
+        page.draw(view.Scene(trace, frame.here, partial(cache.trace, cache.MODEL)))
 
 
 chosen = st.navigation(

@@ -5,10 +5,13 @@ import gc
 import streamlit as st
 
 import model
-from model.trace import NEUTRAL, Change, Trace
+from model import experiments
+from model.trace import NEUTRAL, Change, Floats, Kind, Trace
 from model.translator import Translator
 
 MODEL = "en-fr"
+turns = experiments.turns
+masked_softmax = experiments.masked_softmax  # cheaper than a look into a cache
 
 
 @st.cache_resource(show_spinner=False)
@@ -26,3 +29,31 @@ def translator(name: str = MODEL) -> Translator:
 def trace(name: str, text: str, target: str | None = None, change: Change = NEUTRAL) -> Trace:
     """The trace of a sentence: a step to another layer or head runs no model. Raises TextError."""
     return translator(name).trace(text, target, change)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def projections(name: str, kind: Kind, layer: int, head: int) -> experiments.Projections:
+    """The learned matrices of one head."""
+    return experiments.projections(translator(name).model, kind, layer, head)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def random_head(d_k: int, seed: int) -> experiments.RandomHead:
+    """Random queries and keys of one width."""
+    return experiments.random_head(d_k, seed)
+
+
+def time_scores(d_k: int) -> experiments.Timing:
+    """Dot product against additive attention on this machine, now: not kept."""
+    return experiments.time_scores(d_k)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def encoding(count: int, d_model: int) -> Floats:
+    """The encodings (N, D) of the positions 0 to `count` - 1."""
+    return experiments.encoding(count, d_model)
+
+
+def longest(name: str = MODEL) -> int:
+    """The most pieces that a sentence of the training had."""
+    return translator(name).model.config.max_pieces

@@ -1,10 +1,12 @@
 """The numbers of a picture as frames, for screen readers and spreadsheets."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from model.trace import Trace
-from viz.reading import Map, row_names
+from viz.reading import Map, percent, row_names
 from viz.text import _
 
 
@@ -21,6 +23,45 @@ def weights(picture: Map) -> pd.DataFrame:
         columns=[f"{index + 1} {key}" for index, key in enumerate(keys)],
     )
     return frame.where(picture.allowed)
+
+
+def padding(bare: Trace, masked: Sequence[Trace], unmasked: Sequence[Trace], layer: int) -> pd.DataFrame:
+    """What appended source pads change at the real positions of `bare`, with the padding masks and without.
+
+    The last column is the share of the encoder's weight in one layer, over real rows and all heads,
+    that goes to pads where nothing hides them.
+    """
+    rows, size = len(bare.target), len(bare.source)
+
+    def moved(trace: Trace) -> float:
+        return float(abs(trace.log_probs[:rows] - bare.log_probs).max())
+
+    return pd.DataFrame(
+        {
+            _("pads"): [trace.change.source_pads for trace in masked],
+            _("largest change of log p, masked"): [f"{moved(trace):.1e}" for trace in masked],
+            _("not masked"): [f"{moved(trace):.2f}" for trace in unmasked],
+            _("share read from pads, not masked"): [
+                percent(float(trace.weights("encoder")[layer, :, :size, size:].sum(axis=-1).mean()))
+                for trace in unmasked
+            ],
+        }
+    )
+
+
+def leak(masked: tuple[Trace, Trace], unmasked: tuple[Trace, Trace], place: int) -> pd.DataFrame:
+    """How far the rows before `place` move when the piece that goes in there is another one."""
+
+    def moved(pair: tuple[Trace, Trace]) -> list[float]:
+        return [float(abs(pair[0].log_probs[row] - pair[1].log_probs[row]).max()) for row in range(place)]
+
+    return pd.DataFrame(
+        {
+            _("row"): row_names(masked[0], "decoder")[:place],
+            _("largest change of log p, masked"): [f"{change:.1g}" for change in moved(masked)],
+            _("look-ahead off"): [f"{change:.2f}" for change in moved(unmasked)],
+        }
+    )
 
 
 def piece_probabilities(before: Trace, after: Trace) -> pd.DataFrame:

@@ -58,15 +58,24 @@ class View:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a page is given: the trace, where the reader stands, and a way to trace the same sentence again.
+    """What a page is given: the trace, where the reader stands, and a way to trace again.
 
-    `again(change, forced)` traces it under a `Change`: with `forced` over the target of `trace`, so that
-    the rows can be compared, else over what the changed model writes by itself.
+    `of(text, target, change)` traces any sentence: over the French `target`, or over what the model
+    itself writes where there is none.
     """
 
     trace: Trace
     here: View
-    again: Callable[[Change, bool], Trace]
+    of: Callable[[str, str | None, Change], Trace]
+
+    def again(self, change: Change, forced: bool) -> Trace:
+        """The same sentence under a `Change`.
+
+        With `forced` over the target of `trace`, so that rows can be compared; else over what the
+        changed model writes by itself.
+        """
+        keep = forced or self.trace.forced
+        return self.of(self.trace.text, self.trace.translation or None if keep else None, change)
 
 
 def palette() -> Palette:
@@ -146,8 +155,8 @@ def frame(sizes: Sizes) -> Frame:
         kind = st.segmented_control(
             _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"
         )
-        layer = _stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
-        head = _stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=mean)
+        layer = stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
+        head = stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=mean)
     here = View(
         kind=cast(Kind, kind or first.kind),
         layer=layer - 1,
@@ -245,7 +254,7 @@ def place(**values: Any) -> None:
     st.session_state.update(values)
 
 
-def _stepped(
+def stepped(
     label: str, key: str, last: int, first: int, shortcuts: tuple[str, str], disabled: bool = False
 ) -> int:
     """A choice of 1..last, and two buttons that step through it, also by arrow keys."""

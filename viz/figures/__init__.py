@@ -3,5 +3,15 @@
 from viz.figures.grid import head_grid
 from viz.figures.heatmap import Look, attention_map, signed_map
 from viz.figures.lines import attention_lines
+from viz.figures.masks import mask_editor, mask_map, number_map
 
-__all__ = ["Look", "attention_lines", "attention_map", "head_grid", "signed_map"]
+__all__ = [
+    "Look",
+    "attention_lines",
+    "attention_map",
+    "head_grid",
+    "mask_editor",
+    "mask_map",
+    "number_map",
+    "signed_map",
+]

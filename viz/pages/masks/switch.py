@@ -1,63 +1,28 @@
-"""What masks do: switch one off, pad the sentence, and see the attention computed again."""
+"""Switch a mask off, pad the sentence, and see the attention computed again."""
 
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from model.trace import Change, Switch
+from model.trace import Kind, Switch
 from viz import act, view
 from viz.act import Act
+from viz.pages.masks.pads import pads
+from viz.reading import kind_name
 from viz.text import _, prose
 from viz.view import Scene
 
-MOST_PADS = 20
 MASKS = ("source_padding", "target_padding", "look_ahead", "cross_padding")  # as `Change` names them
-HELP = {
-    "source_padding": _("Hides the English pads from the encoder."),
-    "target_padding": _("Hides the French pads from the decoder."),
-    "look_ahead": _("Hides later French pieces from the decoder."),
-    "cross_padding": _("Hides the English pads from the cross-attention."),
-}
 
 
 def draw(scene: Scene) -> None:
+    """Masks on and off, pads, layers; before, after, difference; what became of the translation."""
     layers = scene.trace.encoder.weights.shape[0]
-    off, chosen, pads = _switches(layers)
-    base = Change(source_pads=pads[0], target_pads=pads[1])
-    switch = Switch("all" if len(chosen) == layers else tuple(chosen))
-    switches: dict[str, Any] = {mask: switch for mask in off}
-    change = replace(base, **switches) if chosen else base
-    played = act.play(scene, change, base)
-    act.show(played, scene.here, "masks")
-    for remark in _remarks(played, off if chosen else ()):
-        st.info(view.plain(remark))
-    act.consequences(played)
-    with st.expander(_("Which mask is at work where?")):
-        st.markdown(prose("masks")["Where"])
-
-
-def _switches(layers: int) -> tuple[tuple[str, ...], list[int], tuple[int, int]]:
-    """The masks that are off, the layers (from 0) they are off in, and the pads appended."""
-    names = {
-        "source_padding": _("source padding"),
-        "target_padding": _("target padding"),
-        "look_ahead": _("look-ahead"),
-        "cross_padding": _("cross padding"),
-    }
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        off = [
-            mask
-            for mask in MASKS
-            if not st.toggle(names[mask], True, key=mask, bind="query-params", help=HELP[mask])
-        ]
+        off = _off()
         with st.popover(_("Pads and layers")):
-            source = st.slider(
-                _("Pads after the English"), 0, MOST_PADS, 3, key="source_pads", bind="query-params"
-            )
-            target = st.slider(
-                _("Pads after the French"), 0, MOST_PADS, 0, key="target_pads", bind="query-params"
-            )
+            base = pads()
             chosen = st.pills(
                 _("Layers that the switches act on"),
                 range(1, layers + 1),
@@ -66,10 +31,32 @@ def _switches(layers: int) -> tuple[tuple[str, ...], list[int], tuple[int, int]]
                 key="switched",
                 bind="query-params",
             )
-    return tuple(off), [layer - 1 for layer in chosen], (source, target)
+    switch = Switch("all" if len(chosen) == layers else tuple(layer - 1 for layer in chosen))
+    switches: dict[str, Any] = {mask: switch for mask in off}
+    played = act.play(scene, replace(base, **switches), base)
+    act.show(played, scene.here, "masks")
+    for remark in _remarks(played, off if chosen else []):
+        st.info(view.plain(remark))
+    act.consequences(played)
+    _where()
 
 
-def _remarks(played: Act, off: tuple[str, ...]) -> list[str]:
+def _off() -> list[str]:
+    """The masks that the reader switched off."""
+    switches = {
+        "source_padding": (_("source padding"), _("Hides the English pads from the encoder.")),
+        "target_padding": (_("target padding"), _("Hides the French pads from the decoder.")),
+        "look_ahead": (_("look-ahead"), _("Hides later French pieces from the decoder.")),
+        "cross_padding": (_("cross padding"), _("Hides the English pads from the cross-attention.")),
+    }
+    return [
+        mask
+        for mask, (name, said) in switches.items()
+        if not st.toggle(name, True, key=mask, bind="query-params", help=said)
+    ]
+
+
+def _remarks(played: Act, off: list[str]) -> list[str]:
     """What is easily taken for a bug, said where it happens."""
     said = []
     pads = played.before.change
@@ -97,3 +84,26 @@ def _remarks(played: Act, off: tuple[str, ...]) -> list[str]:
                 _("One layer without the mask is enough to leak: the later layers pass on what it saw.")
             )
     return said
+
+
+def _where() -> None:
+    """Three kinds of attention by two masks; a cell leads to its map."""
+    with st.expander(_("Which mask is at work where?")):
+        rows: dict[Kind, tuple[str, str]] = {
+            "encoder": (_("hides English pads"), ""),
+            "decoder": (_("hides French pads"), _("hides later pieces")),
+            "cross": (_("hides English pads"), ""),
+        }
+        titles = ("", _("padding mask"), _("look-ahead mask"))
+        for column, title in zip(st.columns(3), titles, strict=True):
+            column.markdown(f"**{title}**")
+        for kind, cells in rows.items():
+            name, *places = st.columns(3, vertical_alignment="center")
+            name.markdown(kind_name(kind))
+            for place, (mask, cell) in zip(places, enumerate(cells), strict=True):
+                if not cell:
+                    place.markdown(_("not needed: nothing lies in the future"))
+                    continue
+                key = f"where_{kind}_{mask}"
+                place.button(cell, key=key, type="tertiary", on_click=view.choose_kind, args=(kind,))
+        st.markdown(prose("masks")["Where"])

@@ -1,0 +1,130 @@
+"""Masks as pictures: open cells plain, blocked ones hatched, the way maps show them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from model.trace import Flags
+from viz.figures.cells import ground, hatch, scale, sheet
+from viz.text import _
+from viz.theme import Palette, escape, label_size
+
+STRIP = 130  # px of a mask with one row
+
+
+def mask_map(
+    allowed: Flags,
+    rows: Sequence[str],
+    keys: Sequence[str],
+    palette: Palette,
+    words: Sequence[Sequence[str]] | None = None,
+) -> go.Figure:
+    """A mask (Q, K): True is open. `words` (Q, K) are printed into the cells, where given."""
+    queries, columns = allowed.shape
+    figure = sheet(palette, STRIP if queries == 1 else max(330, 110 + 17 * queries))
+    figure.add_traces(
+        [
+            ground(~allowed, palette),
+            go.Heatmap(
+                z=np.where(allowed, 1.0, np.nan).astype(np.float32),
+                colorscale=[[0, palette.weights[1][1]], [1, palette.weights[1][1]]],
+                showscale=False,
+                xgap=1,
+                ygap=1,
+                hoverinfo="skip",
+                name="open",
+            ),
+            hatch(~allowed, palette),
+            go.Scatter(
+                x=[key for _query in range(queries) for key in range(columns)],
+                y=[query for query in range(queries) for _key in range(columns)],
+                customdata=[[query, key] for query in range(queries) for key in range(columns)],
+                mode="markers+text" if words else "markers",
+                marker={"symbol": "square", "size": 14, "opacity": 0},
+                text=[escape(word) for line in words for word in line] if words else None,
+                textfont={"size": label_size(columns, 260)},
+                selected={"marker": {"opacity": 0}},
+                unselected={"marker": {"opacity": 0}},
+                hovertext=[
+                    f"{escape(rows[query])}, {escape(keys[key])}<br>" + (_("open") if open_ else _("blocked"))
+                    for (query, key), open_ in np.ndenumerate(allowed)
+                ],
+                hovertemplate="%{hovertext}<extra></extra>",
+                name="cells",
+            ),
+        ]
+    )
+    plain = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
+    figure.update_layout(
+        xaxis={
+            **plain,
+            "side": "top",
+            "tickvals": list(range(columns)),
+            "ticktext": [escape(key) for key in keys],
+            "tickfont": {"size": label_size(columns)},
+            "tickangle": -50 if columns * max(map(len, keys)) > 36 else 0,
+            "range": (-0.5, columns - 0.5),
+            "automargin": True,
+        },
+        yaxis={
+            **plain,
+            "tickvals": list(range(queries)),
+            "ticktext": [escape(row) + " " for row in rows],
+            "tickfont": {"size": label_size(queries)},
+            "range": (queries - 0.5, -0.5),
+            "automargin": True,
+        },
+    )
+    return figure
+
+
+def mask_editor(
+    allowed: Flags, rows: Sequence[str], keys: Sequence[str], palette: Palette, drag: bool
+) -> go.Figure:
+    """A mask (Q, K) to draw on, by clicks or by dragged boxes; numbers at the edge take a row or a column.
+
+    Their customdata is [query, -1] and [-1, key].
+    """
+    queries, columns = allowed.shape
+    figure = mask_map(allowed, rows, keys, palette)
+    edge = [(query, -1) for query in range(queries)] + [(-1, key) for key in range(columns)]
+    figure.add_scatter(
+        x=[key for _query, key in edge],
+        y=[query for query, _key in edge],
+        customdata=edge,
+        mode="markers+text",
+        marker={"symbol": "square", "size": 14, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        text=[str(max(place) + 1) for place in edge],
+        textfont={"size": 13, "color": palette.accent},
+        hovertext=[_("the whole row") if key < 0 else _("the whole column") for _query, key in edge],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="edge",
+    )
+    figure.update_xaxes(range=(-1.5, columns - 0.5))
+    figure.update_yaxes(range=(queries - 0.5, -1.5))
+    return figure.update_layout(dragmode="select" if drag else False)
+
+
+def number_map(
+    weights: NDArray[np.floating], rows: Sequence[str], keys: Sequence[str], palette: Palette
+) -> go.Figure:
+    """Weights (Q, K) as numbers in coloured cells, and each row's sum behind them.
+
+    A NaN is printed as what it is, on no colour.
+    """
+    numbers = np.hstack([weights, weights.sum(axis=-1, keepdims=True, dtype=np.float64)]).astype(np.float32)
+    words = [["NaN" if np.isnan(number) else "" for number in line] for line in numbers]
+    figure = mask_map(np.ones(numbers.shape, bool), rows, [*keys, _("sum")], palette, words)
+    figure.update_traces(
+        z=numbers,
+        colorscale=None,
+        coloraxis="coloraxis",
+        texttemplate="%{z:.2f}",
+        textfont={"size": label_size(numbers.shape[1], 260)},
+        selector={"name": "open"},
+    )
+    return figure.update_layout(coloraxis=scale(palette))

@@ -1,0 +1,53 @@
+"""Two proofs on the reader's own sentence: pads change nothing, and the future does not leak."""
+
+import streamlit as st
+
+from model.trace import Change, Switch
+from viz import tables
+from viz.text import _, prose
+from viz.view import Scene
+
+COUNTS = (1, 2, 5, 10, 20)
+EVERYWHERE = Switch("all")
+
+
+def draw(scene: Scene) -> None:
+    """Padding invariance on the left, the future-leak probe on the right."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**" + _("Pads change nothing, as long as they are masked") + "**")
+        _pads(scene)
+    with right:
+        st.markdown("**" + _("No row knows the future, as long as it is masked") + "**")
+        _future(scene)
+
+
+def _pads(scene: Scene) -> None:
+    masked = [scene.again(Change(source_pads=count), True) for count in COUNTS]
+    bare = [
+        scene.again(Change(source_pads=count, source_padding=EVERYWHERE, cross_padding=EVERYWHERE), True)
+        for count in COUNTS
+    ]
+    st.dataframe(tables.padding(scene.trace, masked, bare, scene.here.layer), hide_index=True)
+    st.markdown(prose("masks")["Pads"])
+
+
+def _future(scene: Scene) -> None:
+    trace = scene.trace
+    last = len(trace.target) - 1
+    if last < 1:
+        st.info(_("The translation has no piece that could be changed."))
+        return
+    at = st.number_input(_("Piece to change"), 1, 63, 4, key="leak_at", bind="query-params")
+    typed = st.text_input(_("Put in its place"), "maison", key="leak_word", bind="query-params")
+    place, word = min(at, last), typed.strip() or "maison"
+    pieces = [*trace.target[1:]]
+    spaces = [*trace.target_spaces[1:]]
+    pieces[place - 1] = word
+    text = "".join(" " * space + piece for piece, space in zip(pieces, spaces, strict=True)).strip()
+    st.text(_("changed to: {text}").format(text=text))
+    off = Change(look_ahead=EVERYWHERE)
+    with_mask = (trace, scene.of(trace.text, text, Change()))
+    without = (scene.again(off, True), scene.of(trace.text, text, off))
+    st.dataframe(tables.leak(with_mask, without, place), hide_index=True)
+    st.markdown(prose("masks")["Future"])

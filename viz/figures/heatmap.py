@@ -23,7 +23,7 @@ class Look:
     palette: Palette
     values: bool = False
     narrow: bool = False  # a third of the page
-    rows: bool = True  # name the rows; a neighbour may have done so
+    rows: bool = True  # name the rows in full; else by the piece that goes in, beside a map that has done so
 
 
 def attention_map(picture: Map, query: int, key: int, look: Look) -> go.Figure:
@@ -145,7 +145,7 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
 
     def row_label(index: int) -> str:
         label = _coloured(queries[index], row_colour, index == query)
-        if out is not None:
+        if out is not None and look.rows:
             label += f'<span style="color:{palette.quiet}"> → {escape(out[index])}</span>'
         return label + " "
 
@@ -174,7 +174,6 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
             "ticktext": [row_label(index) for index in range(len(queries))],
             "tickfont": {"size": label_size(len(queries))},
             "range": window(len(queries), query)[::-1],
-            "showticklabels": look.rows,
             "title": {"text": _asks(picture) if look.rows else "", "standoff": 8},
             "automargin": True,
         },

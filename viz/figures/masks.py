@@ -11,7 +11,7 @@ from viz.figures.cells import ground, hatch, scale, sheet
 from viz.text import _
 from viz.theme import Palette, escape, label_size
 
-STRIP = 130  # px of a mask with one row
+STRIP = 130  # px of a mask with one row; each of a few more takes 45
 
 
 def mask_map(
@@ -23,7 +23,7 @@ def mask_map(
 ) -> go.Figure:
     """A mask (Q, K): True is open. `words` (Q, K) are printed into the cells, where given."""
     queries, columns = allowed.shape
-    figure = sheet(palette, STRIP if queries == 1 else max(330, 110 + 17 * queries))
+    figure = sheet(palette, STRIP + 45 * (queries - 1) if queries < 5 else max(330, 110 + 17 * queries))
     figure.add_traces(
         [
             ground(~allowed, palette),

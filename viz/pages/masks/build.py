@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.trace import Flags, Kind, Trace
+from model.trace import Change, Flags, Kind, Trace
 from viz import view
 from viz.chart import chart
 from viz.figures import head_grid, mask_map
 from viz.pages.masks.pads import pads
 from viz.reading import PAD, Map, row_names
-from viz.text import _, prose
+from viz.text import _, examples, prose
 from viz.view import Scene
 
 Words = list[list[str]]  # what is printed into the cells of a mask, (Q, K)
@@ -64,6 +64,8 @@ def draw(scene: Scene) -> None:
     st.markdown(f"**{step}. {title}**")
     st.caption(view.plain(shapes.format(rows=rows, keys=keys, heads=heads)))
     picture(made)
+    if step == 1:
+        _batch(scene)
 
 
 def _steps() -> list[tuple[str, str, Callable[[Parts], None]]]:
@@ -84,6 +86,29 @@ def _row(made: Parts) -> None:
     _mask(np.ones_like(made.padding), [_("id")], made.keys, ids, "ids")
     _mask(made.padding, [_("id ≠ 0")], made.keys, _truth(made.padding), "padding")
     st.markdown(prose("masks")["Ids"])
+
+
+def _batch(scene: Scene) -> None:
+    """The reader's sentence in a batch with two others: ids, lengths, and the mask that follows from them."""
+    others = [example.text for example in examples() if example.text != scene.trace.text][:2]
+    sentences = [scene.trace, *(scene.of(text, None, Change()) for text in others)]
+    lengths = [len(trace.source_ids) for trace in sentences]
+    ids = [[*trace.source_ids, *[0] * (max(lengths) - len(trace.source_ids))] for trace in sentences]
+    mask = np.array([[number != 0 for number in row] for row in ids])
+    rows = [
+        _("{text} ({length})").format(text=_short(trace.text), length=len(trace.source_ids))
+        for trace in sentences
+    ]
+    st.markdown("**" + _("In a batch; lengths in brackets") + "**")
+    st.caption(
+        view.plain(f"ids (B, K) = {mask.shape}, mask (B, 1, 1, K) = ({mask.shape[0]}, 1, 1, {mask.shape[1]})")
+    )
+    places = [str(place + 1) for place in range(max(lengths))]
+    _mask(mask, rows, places, [[str(number) for number in row] for row in ids], "batch")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 28 else text[:27] + "…"
 
 
 def _triangle(made: Parts) -> None:

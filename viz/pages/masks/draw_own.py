@@ -44,6 +44,7 @@ def draw(scene: Scene) -> None:
         closed[tuple(np.array([*blocked], int).reshape(-1, 2).T)] = True
         figure = mask_editor(~closed, row_names(before, here.kind), keys, view.palette(), drag)
         chart(figure, "editor", _("your mask"), partial(_turn, blocked, shape), drag=drag)
+        st.markdown(prose("masks")["Own mask"])
     with presets:
         _presets(queries, keys)
 
@@ -92,7 +93,6 @@ def _presets(queries: tuple[str, ...], keys: tuple[str, ...]) -> None:
             word = frozenset((query, index) for query in range(len(queries)))
             name = view.plain(key)
             st.button(name, key=f"word_{index}", type="tertiary", on_click=_set, args=(word, shape))
-    st.markdown(prose("masks")["Own mask"])
 
 
 def _line(kind: str, rows: int, columns: int) -> Cells:

@@ -1,0 +1,1 @@
+"""Every performance figure that the README states: `python -m bench`."""

@@ -1,7 +1,7 @@
 """The two kinds of layer in figure 1 (Vaswani et al. 2017, sections 3.1 and 3.3).
 
 Every sub-layer is wrapped as LayerNorm(x + Dropout(Sublayer(x))).
-Shapes: B batch, S source positions, T target positions, D d_model.
+Shapes: B batch, S source positions, T target positions, D d_model, F d_ff.
 """
 
 from typing import NamedTuple
@@ -20,8 +20,10 @@ class FeedForward(nn.Module):
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.w_2(self.w_1(x).relu())
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, T, D] -> what is added to it, [B, T, D], and the hidden row behind that, [B, T, F]."""
+        hidden = self.w_1(x).relu()
+        return self.w_2(hidden), hidden
 
 
 class AddNorm(nn.Module):
@@ -36,6 +38,14 @@ class AddNorm(nn.Module):
         return self.norm(x + self.dropout(update))
 
 
+class SubLayer(NamedTuple):
+    """What one sub-layer did to x: LayerNorm(x + update)."""
+
+    update: Tensor  # [B, T, D]
+    out: Tensor  # [B, T, D]  after Add & Norm
+    hidden: Tensor | None = None  # [B, T, F]  of the feed-forward network
+
+
 class EncoderLayer(nn.Module):
     """Figure 1, left: self-attention, then feed-forward."""
 
@@ -46,10 +56,15 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config.d_model, config.d_ff)
         self.add_2 = AddNorm(config.d_model, config.dropout)
 
-    def forward(self, x: Tensor, rule: Rule, capture: bool = False) -> tuple[Tensor, Attention | None]:
+    def forward(
+        self, x: Tensor, rule: Rule, capture: bool = False
+    ) -> tuple[Tensor, Attention | None, tuple[SubLayer, ...]]:
+        """Revise x [B, S, D]. The sub-layers come back in their order, and only on `capture`."""
         update, seen = self.attention(x, self.attention.keys_values(x), rule, capture)
         x = self.add_1(x, update)
-        return self.add_2(x, self.feed_forward(x)), seen
+        fed, hidden = self.feed_forward(x)
+        out = self.add_2(x, fed)
+        return out, seen, (SubLayer(update, x), SubLayer(fed, out, hidden)) if capture else ()
 
 
 class DecoderSeen(NamedTuple):
@@ -79,10 +94,13 @@ class DecoderLayer(nn.Module):
         own_rule: Rule,
         cross_rule: Rule,
         capture: bool = False,
-    ) -> tuple[Tensor, DecoderSeen]:
+    ) -> tuple[Tensor, DecoderSeen, tuple[SubLayer, ...]]:
         """Revise x [B, T, D], reading the target through `own` and the source through `memory`."""
         update, decoder = self.attention(x, own, own_rule, capture)
-        x = self.add_1(x, update)
-        update, cross = self.cross_attention(x, memory, cross_rule, capture)
-        x = self.add_2(x, update)
-        return self.add_3(x, self.feed_forward(x)), DecoderSeen(decoder, cross)
+        x = first = self.add_1(x, update)
+        read, cross = self.cross_attention(x, memory, cross_rule, capture)
+        x = second = self.add_2(x, read)
+        fed, hidden = self.feed_forward(x)
+        out = self.add_3(x, fed)
+        done = (SubLayer(update, first), SubLayer(read, second), SubLayer(fed, out, hidden))
+        return out, DecoderSeen(decoder, cross), done if capture else ()

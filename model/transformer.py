@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from model.attention import Attention, KeysValues, append
 from model.config import Config
-from model.layers import DecoderLayer, DecoderSeen, EncoderLayer
+from model.layers import DecoderLayer, DecoderSeen, EncoderLayer, SubLayer
 from model.masks import Rules, rules
 from model.positions import sinusoids
 
@@ -31,6 +31,7 @@ class Encoded(NamedTuple):
     memory: Tensor
     embedded: Embedded
     seen: tuple[Attention | None, ...]
+    done: tuple[tuple[SubLayer, ...], ...]  # the sub-layers of each layer, on capture
 
 
 class Decoded(NamedTuple):
@@ -40,6 +41,7 @@ class Decoded(NamedTuple):
     embedded: Embedded
     seen: tuple[DecoderSeen, ...]
     cache: tuple[KeysValues, ...]
+    done: tuple[tuple[SubLayer, ...], ...]
 
 
 class Transformer(nn.Module):
@@ -80,11 +82,12 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, rules: Rules, capture: bool = False) -> Encoded:
         embedded = self.embed(source, rules.source_positions)
-        x, seen = self.dropout(embedded.sum), []
+        x, seen, done = self.dropout(embedded.sum), [], []
         for layer, rule in zip(self.encoder, rules.encoder, strict=True):
-            x, attention = layer(x, rule, capture)
+            x, attention, steps = layer(x, rule, capture)
             seen.append(attention)
-        return Encoded(x, embedded, tuple(seen))
+            done.append(steps)
+        return Encoded(x, embedded, tuple(seen), tuple(done))
 
     def keys_values(self, memory: Tensor) -> tuple[KeysValues, ...]:
         """What each decoder layer reads of the source: projected once, used at every step."""
@@ -103,16 +106,17 @@ class Transformer(nn.Module):
         stop = start + target.size(1)
         positions = rules.target_positions
         embedded = self.embed(target, None if positions is None else positions[start:stop])
-        x, seen, cache = self.dropout(embedded.sum), [], []
+        x, seen, cache, done = self.dropout(embedded.sum), [], [], []
         for i, layer in enumerate(self.decoder_layers):
             own = layer.attention.keys_values(x)
             own = append(past[i], own) if past else own
             own_rule = rules.decoder[i].rows(start, stop, stop)
             cross_rule = rules.cross[i].rows(start, stop, memory[i][0].size(-2))
-            x, attention = layer(x, own, memory[i], own_rule, cross_rule, capture)
+            x, attention, steps = layer(x, own, memory[i], own_rule, cross_rule, capture)
             seen.append(attention)
             cache.append(own)
-        return Decoded(x, embedded, tuple(seen), tuple(cache))
+            done.append(steps)
+        return Decoded(x, embedded, tuple(seen), tuple(cache), tuple(done))
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, V], by the embedding matrix again."""

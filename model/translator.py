@@ -11,9 +11,21 @@ from model import checkpoint
 from model.attention import Attention
 from model.config import END, PAD, SPECIAL, START, UNKNOWN
 from model.decoding import beam_search, greedy, greedy_changed, limit
+from model.layers import SubLayer
 from model.masks import rules
 from model.tokenizer import Piece, Tokenizer, clean
-from model.trace import NEUTRAL, Candidate, Change, Embedding, Stages, TextError, Trace
+from model.trace import (
+    NEUTRAL,
+    Added,
+    Candidate,
+    Change,
+    Embedding,
+    Fed,
+    Floats,
+    Stages,
+    TextError,
+    Trace,
+)
 from model.transformer import Embedded, Transformer
 
 MODELS = Path(__file__).parent.parent / "assets" / "models"
@@ -66,6 +78,8 @@ class Translator:
             change=change,
             source=tuple(piece.text for piece in source),
             target=tuple(piece.text for piece in goes_in),
+            source_ids=tuple(piece.id for piece in source),
+            target_ids=tuple(piece.id for piece in goes_in),
             comes_out=tuple(piece.text for piece in comes_out),
             source_spaces=tuple(piece.space for piece in source),
             target_spaces=tuple(piece.space for piece in goes_in),
@@ -78,6 +92,11 @@ class Translator:
             encoder=_stages(encoded.seen),
             decoder=_stages([seen.decoder for seen in decoded.seen]),
             cross=_stages([seen.cross for seen in decoded.seen]),
+            encoder_added=_added([done[0] for done in encoded.done]),
+            decoder_added=_added([done[0] for done in decoded.done]),
+            cross_added=_added([done[1] for done in decoded.done]),
+            encoder_fed=_fed([done[-1] for done in encoded.done]),
+            decoder_fed=_fed([done[-1] for done in decoded.done]),
             source_embedding=_embedding(encoded.embedded),
             target_embedding=_embedding(decoded.embedded),
             log_probs=log_probs.numpy(),
@@ -107,8 +126,6 @@ class Translator:
         return pieces
 
     def _target(self, source: Tensor, change: Change) -> list[Piece]:
-        if change == NEUTRAL:
-            return [self.tokenizer.piece(id_) for id_ in greedy(self.model, source)[0]]
         return [self.tokenizer.piece(id_) for id_ in greedy_changed(self.model, source, change)]
 
     def _pads(self, count: int) -> list[Piece]:
@@ -133,6 +150,21 @@ def _stages(layers: Sequence[Attention | None]) -> Stages:
     allowed = torch.stack([layer.allowed.expand_as(layer.weights)[0] for layer in seen])
     names = ("q", "k", "v", "scores", "weights", "output")
     return Stages(allowed=allowed.numpy(), **{name: stack(name).numpy() for name in names})
+
+
+def _added(layers: Sequence[SubLayer]) -> Added:
+    return Added(_stacked([layer.update for layer in layers]), _stacked([layer.out for layer in layers]))
+
+
+def _fed(layers: Sequence[SubLayer]) -> Fed:
+    added = _added(layers)
+    hidden = [layer.hidden for layer in layers if layer.hidden is not None]
+    return Fed(added.update, added.out, _stacked(hidden))
+
+
+def _stacked(layers: Sequence[Tensor]) -> Floats:
+    """A tensor [1, T, ...] of each layer as one array (L, T, ...)."""
+    return torch.cat([*layers]).numpy()
 
 
 def _embedding(embedded: Embedded) -> Embedding:

@@ -7,11 +7,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from conftest import PAIRS, random_model
+from conftest import PAIRS, TEXT, random_model
 from model import decoding
 from model.config import END, PAD, START, UNKNOWN, Config
-from model.decoding import beam_search, greedy, greedy_changed, limit, log_probabilities, padded, penalty
-from model.trace import Change
+from model.decoding import (
+    beam_search,
+    greedy,
+    greedy_changed,
+    greedy_without_cache,
+    limit,
+    log_probabilities,
+    padded,
+    penalty,
+)
+from model.trace import Cell, Change, Head, Switch
 from model.transformer import Transformer
 from model.translator import Translator
 
@@ -168,3 +177,21 @@ def test_the_decoders_translate_the_same_through_the_door(trained: Translator) -
 
 def test_padding_fills_every_sentence_up_on_the_right() -> None:
     assert padded([[4, 5, END], [6, END]]).tolist() == [[4, 5, END], [6, END, PAD]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change(),
+        Change(positions="off"),
+        Change(shift=3, scale=False),
+        Change(source_pads=3, source_padding=Switch("all"), target_pads=2),
+        Change(blocked=frozenset({Cell("decoder", 2, 0), Cell("cross", 1, 3)})),
+        Change(removed=frozenset({Head("cross", 1, 0)})),
+        Change(target_pads=2, target_padding=Switch("all")),
+    ],
+)  # fmt: skip
+def test_with_a_cache_and_without_the_same_pieces_are_chosen(translator: Translator, change: Change) -> None:
+    source = torch.tensor([[*translator.tokenizer.source(TEXT), *[PAD] * change.source_pads]])
+    model = translator.model
+    assert greedy_changed(model, source, change) == greedy_without_cache(model, source, change)

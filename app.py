@@ -14,7 +14,11 @@ st.logo(str(ASSETS / "logo.svg"), size="large")
 
 config = cache.translator().model.config
 sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
-for complaint in view.judge(st.query_params, sizes):
+contents = pages()
+offered = view.offers(sizes)
+for page in contents.values():
+    offered |= page.offers
+for complaint in view.judge(st.query_params, offered):
     st.warning(view.plain(complaint))
 
 frame = view.frame(sizes)
@@ -37,7 +41,7 @@ def draw(page: Page) -> None:
 
 
 chosen = st.navigation(
-    [st.Page(partial(draw, page), title=page.title, url_path=address) for address, page in pages().items()],
+    [st.Page(partial(draw, page), title=page.title, url_path=address) for address, page in contents.items()],
     position="top",
 )
 # The map of the model stands behind the page, so that on a phone the picture comes first.

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from model.trace import NEUTRAL, Change, Trace
 from model.translator import Translator
 from viz.text import examples
-from viz.view import Sizes, judge, plain
+from viz.view import Sizes, judge, offers, plain
 
 ROOT = Path(__file__).parent.parent
 FIRST = examples()[0]
@@ -119,9 +119,8 @@ def test_what_is_read_is_shown_where_it_is_not_what_was_typed() -> None:
     assert any("each read as <unk>: 🙂" in line for line in said(opened(text="I love 🙂.")))
 
 
-BAD = (
-    """head=99 head=0 head=-1 head=٣ head=1e3 layer=nan kind=foo row=65 column=-2 mean=perhaps drawing=<b>"""
-)
+BAD = """head=99 head=0 head=-1 head=٣ head=1e3 layer=nan kind=foo row=65 column=-2 mean=perhaps drawing=<b>
+masks_tab=foo head_stage=13 pos_way=up source_pads=21 look_ahead=maybe"""
 
 
 @pytest.mark.parametrize("bad", BAD.split())
@@ -136,11 +135,11 @@ def test_a_bad_link_is_told_and_the_usual_view_shown(bad: str) -> None:
 
 
 def test_good_links_are_not_complained_of() -> None:
-    sizes = Sizes(3, 8, 64)
+    offered = offers(Sizes(3, 8, 64))
     for example in examples():
-        assert judge(example.query_params(), sizes) == []
-    assert judge({"unknown": "x", "column": "0", "mean": "true", "values": "false"}, sizes) == []
-    assert len(judge({"text": "a\ufffd"}, sizes)) == 1
+        assert judge(example.query_params(), offered) == []
+    assert judge({"unknown": "x", "column": "0", "mean": "true", "values": "false"}, offered) == []
+    assert len(judge({"text": "a\ufffd"}, offered)) == 1
 
 
 def test_plain_text_survives_markdown() -> None:

@@ -212,6 +212,22 @@ def test_tokens_are_shown_letter_by_letter(page: Page, address: str) -> None:
     assert "".join(labels) == "The<b>cat</b>&lt;cat<script>alert(1)</script></s>"
 
 
+def test_a_mask_is_switched_off_and_another_drawn_by_clicks(page: Page, address: str) -> None:
+    page.goto(address + "masks?kind=decoder&text=Tom+loves+Mary.")
+    page.locator(".js-plotly-plot").nth(2).wait_for()
+    page.get_by_text("look-ahead", exact=True).first.click()
+    page.get_by_text("out of its depth").wait_for()
+    page.get_by_role("radio", name="draw").click()
+    line = page.get_by_label("Blocked cells, row:columns")
+    line.wait_for()
+    page.locator(".js-plotly-plot").nth(3).wait_for()
+    for query, key, text in ((1, 2, "2:3"), (-1, 0, "*:1 2:3"), (1, 2, "*:1")):
+        page.mouse.click(*point_at(page, query, key))
+        page.wait_for_function("([box, text]) => box.value === text", arg=[line.element_handle(), text])
+        page.wait_for_timeout(500)
+    assert "blocked=%2A%3A1" in page.evaluate("location.search")
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_the_screen(

@@ -83,33 +83,44 @@ def palette() -> Palette:
     return PALETTES["dark" if st.context.theme.type == "dark" else "light"]
 
 
-def judge(params: Mapping[str, str], sizes: Sizes) -> list[str]:
-    """One plain sentence for each query parameter that cannot be followed. Call before any widget."""
+Offers = dict[str, tuple[str, ...]]  # the values that a query parameter may have
+FLAG = ("true", "false")
 
-    def number(least: int, most: int) -> Callable[[str], bool]:
-        return lambda value: value in map(str, range(least, most + 1))
 
-    flag = {"true", "false"}.__contains__, "true, false"
-    layers, heads, pieces = ((number(1, most), _("1 to {most}").format(most=most)) for most in sizes)
-    rules: dict[str, tuple[Callable[[str], bool], str]] = {
-        "kind": (KINDS.__contains__, ", ".join(KINDS)),
-        "layer": layers,
-        "head": heads,
-        "row": pieces,
-        "column": (number(0, sizes.pieces), _("0 to {most}").format(most=sizes.pieces)),
-        "drawing": (DRAWINGS.__contains__, ", ".join(DRAWINGS)),
-        "mean": flag,
-        "values": flag,
+def numbers(least: int, most: int) -> tuple[str, ...]:
+    """What a whole number from `least` to `most` looks like in an address."""
+    return tuple(map(str, range(least, most + 1)))
+
+
+def offers(sizes: Sizes) -> Offers:
+    """The values of the frame's own controls."""
+    return {
+        "kind": KINDS,
+        "layer": numbers(1, sizes.layers),
+        "head": numbers(1, sizes.heads),
+        "row": numbers(1, sizes.pieces),
+        "column": numbers(0, sizes.pieces),
+        "drawing": DRAWINGS,
+        "mean": FLAG,
+        "values": FLAG,
     }
+
+
+def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
+    """One plain sentence for each query parameter that cannot be followed. Call before any widget."""
     found = []
-    for name, (holds, offered) in rules.items():
+    for name, values in offered.items():
         value = params.get(name)
-        if value is not None and not holds(value):
+        if value is not None and value not in values:
             shown = value if len(value) <= 20 else value[:20] + "…"
-            said = _(
-                'The link asked for {name} "{value}", but there is only: {offered}. The usual one is shown.'
+            many = len(values) > 9
+            what = (
+                _("{first} to {last}").format(first=values[0], last=values[-1]) if many else ", ".join(values)
             )
-            found.append(said.format(name=name, value=shown, offered=offered))
+            said = _(
+                'The link asked for {name} "{value}", but there is only: {what}. The usual one is shown.'
+            )
+            found.append(said.format(name=name, value=shown, what=what))
     if any("\ufffd" in params.get(name, "") for name in ("text", "target")):
         found.append(_("The link holds characters that are not text (UTF-8); they are shown as \ufffd."))
     return found

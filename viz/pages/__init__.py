@@ -1,25 +1,26 @@
 """The table of contents: every page by its address."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from viz.pages import about, explore, head, masks, positions
 from viz.text import _
-from viz.view import Scene
+from viz.view import Offers, Scene
 
 
 @dataclass(frozen=True)
 class Page:
     title: str
     draw: Callable[[Scene], None]
+    offers: Offers = field(default_factory=dict)  # the values that its own query parameters may have
 
 
 def pages() -> dict[str, Page]:
     """The first is where a reader arrives."""
     return {
         "explore": Page(_("Explore"), explore.draw),
-        "head": Page(_("One head"), head.draw),
-        "masks": Page(_("Masks"), masks.draw),
-        "positions": Page(_("Positions"), positions.draw),
+        "head": Page(_("One head"), head.draw, head.OFFERS),
+        "masks": Page(_("Masks"), masks.draw, masks.OFFERS),
+        "positions": Page(_("Positions"), positions.draw, positions.OFFERS),
         "about": Page(_("About"), about.draw),
     }

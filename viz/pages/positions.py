@@ -28,7 +28,7 @@ from viz.figures.positions import (
 )
 from viz.reading import Map, kind_name, loss, percent, side
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Offers, Scene, numbers
 
 TWINS = "The big dog saw a big cat."
 TWINS_FRENCH = "Le gros chien a vu un gros chat."
@@ -38,6 +38,22 @@ LENGTHS = (64, 128, 256, 512)  # positions that the encoding is shown for
 MOST = LENGTHS[-1]
 ROUNDING = 1e-6  # two rows of one matrix product may be summed in another order
 FARTHEST = 64  # the largest offset of a rotation
+
+
+TABS = ("experiment", "sum", "encoding", "rotation")
+TRIES = ("positions", "swap", "twins")
+PICTURES = ("map", "curves", "vector", "distance")
+OFFERS: Offers = {
+    "pos_tab": TABS,
+    "pos_try": TRIES,
+    "pos_way": WAYS,
+    "pos_swap": ("off", "on"),
+    "pos_picture": PICTURES,
+    "pos_count": tuple(map(str, LENGTHS)),
+    "pos_at": numbers(0, MOST - 1),
+    "pos_seed": numbers(0, 999),
+    "pos_k": numbers(0, FARTHEST),
+}
 
 
 def draw(scene: Scene) -> None:
@@ -388,7 +404,7 @@ def _encoding(scene: Scene, bar: Any) -> None:
     width = scene.trace.source_embedding.sum.shape[1]
     palette = view.palette()
     with bar:
-        picture = _choice(_("Picture"), "pos_picture", ("map", "curves", "vector", "distance"), bare=True)
+        picture = _choice(_("Picture"), "pos_picture", PICTURES, bare=True)
     with _row():
         last = _choice(_("Positions"), "pos_count", LENGTHS)
         at = min(_number(_("Position"), "pos_at", 20, 0, MOST - 1), last - 1)

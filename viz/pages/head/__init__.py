@@ -5,15 +5,26 @@ from dataclasses import replace
 
 import streamlit as st
 
+from viz import steps
 from viz.pages.head import root, temperature, walk
 from viz.pages.head.place import choose
 from viz.text import _
-from viz.view import Scene
+from viz.view import FLAG, Offers, Scene, numbers
 
 TABS: dict[str, Callable[[Scene], None]] = {
     "walk": walk.draw,
     "root": root.draw,
     "temperature": temperature.draw,
+}
+
+
+OFFERS: Offers = {
+    "head_tab": tuple(TABS),
+    "head_stage": numbers(1, len(steps.STAGES)),
+    "head_why": root.SHOWN,
+    "head_temperature": tuple(temperature.TEMPERATURES),
+    "head_w": FLAG,
+    "head_wo": FLAG,
 }
 
 

@@ -13,14 +13,15 @@ from viz.view import Scene
 
 WIDTHS = tuple(2**power for power in range(1, 11))  # d_k of the measured curves
 SEED = 0
+SHOWN = ("random", "trained", "additive")
 
 
 def draw(scene: Scene) -> None:
     """Only the chosen experiment is run."""
-    shown = {"random": _random, "trained": _trained, "additive": _additive}
+    shown = dict(zip(SHOWN, (_random, _trained, _additive), strict=True))
     chosen = st.segmented_control(
         _("Scale"),
-        tuple(shown),
+        SHOWN,
         default="random",
         required=True,
         key="head_why",

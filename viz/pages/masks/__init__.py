@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from viz.pages.masks import build, draw_own, numbers, prove, switch
+from viz.pages.masks import build, draw_own, numbers, pads, prove, switch
 from viz.text import _
-from viz.view import Scene
+from viz.view import FLAG, Offers, Scene
+from viz.view import numbers as numbers_between
 
 TABS: dict[str, Callable[[Scene], None]] = {
     "switch": switch.draw,
@@ -14,6 +15,19 @@ TABS: dict[str, Callable[[Scene], None]] = {
     "draw": draw_own.draw,
     "prove": prove.draw,
     "numbers": numbers.draw,
+}
+
+
+OFFERS: Offers = {
+    "masks_tab": tuple(TABS),
+    "masks_step": numbers_between(1, build.STEPS),
+    "masks_of": numbers.BLOCKED,
+    "masks_value": tuple(numbers.VALUES),
+    "masks_type": tuple(numbers.TYPES),
+    "source_pads": numbers_between(0, pads.MOST),
+    "target_pads": numbers_between(0, pads.MOST),
+    "window": numbers_between(0, draw_own.WIDEST),
+    **dict.fromkeys((*switch.MASKS, "own_masks", "this_layer", "drag"), FLAG),
 }
 
 

@@ -15,6 +15,7 @@ from viz.reading import PAD, Map, row_names
 from viz.text import _, examples, prose
 from viz.view import Scene
 
+STEPS = 5
 Words = list[list[str]]  # what is printed into the cells of a mask, (Q, K)
 
 
@@ -54,7 +55,7 @@ def draw(scene: Scene) -> None:
     here = scene.here
     steps = _steps()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        step = view.stepped(_("Picture"), "masks_step", len(steps), 1, ("P", "N"))
+        step = view.stepped(_("Picture"), "masks_step", STEPS, 1, ("P", "N"))
         with st.popover(_("Pads")):
             base = pads()
     made = parts(scene.again(base, True), here.kind, here.layer, here.head)

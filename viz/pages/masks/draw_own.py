@@ -18,6 +18,7 @@ from viz.reading import PAD, row_names
 from viz.text import _, prose
 from viz.view import Scene
 
+WIDEST = 20
 OWN: dict[str, tuple[str, ...]] = {
     "encoder": ("source_padding",),
     "decoder": ("target_padding", "look_ahead"),
@@ -74,7 +75,7 @@ def _turn(blocked: Cells, shape: tuple[int, int], places: list[list[int]]) -> No
 def _presets(queries: tuple[str, ...], keys: tuple[str, ...]) -> None:
     """Masks worth knowing; each replaces what is drawn."""
     shape = len(queries), len(keys)
-    wide = st.number_input(_("Width of the window"), 0, 20, 1, key="window", bind="query-params")
+    wide = st.number_input(_("Width of the window"), 0, WIDEST, 1, key="window", bind="query-params")
     rules: dict[str, Callable[[int, int], bool]] = {
         _("nothing blocked"): lambda _query, _key: False,
         _("look-ahead"): lambda query, key: key > query,

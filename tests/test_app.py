@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from model.trace import NEUTRAL, Change, Trace
 from model.translator import Translator
+from viz.pages import pages
 from viz.text import examples
 from viz.view import Sizes, judge, offers, plain
 
@@ -20,6 +22,16 @@ def opened(**params: str) -> AppTest:
     for name, value in params.items():
         at.query_params[name] = value
     return at.run()
+
+
+@pytest.mark.parametrize("address", pages())
+def test_every_page_opens_on_its_own_good_view(address: str) -> None:
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at._page_hash = calc_hash(address)  # AppTest finds only pages that are files by itself
+    at.run()
+    assert not at.exception
+    assert not at.warning
+    assert len(at.get("bidi_component")) >= 5  # translation, links, and the map of the model on every page
 
 
 def said(at: AppTest) -> list[str]:

@@ -1,0 +1,36 @@
+"""What positions do: take them away, swap words, see what is added to a sentence and how it turns."""
+
+from collections.abc import Callable
+
+from viz.pages.positions import added, encoding, rotation, swapped, switched, twins
+from viz.pages.positions.controls import choice, row
+from viz.text import _
+from viz.view import Offers, Scene, numbers
+
+Tabs = dict[str, Callable[[Scene], None]]
+
+TRIES: Tabs = {"positions": switched.draw, "swap": swapped.draw, "twins": twins.draw}
+TABS: Tabs = {"sum": added.draw, "encoding": encoding.draw, "rotation": rotation.draw}
+EXPERIMENT = "experiment"
+OFFERS: Offers = {
+    "pos_tab": (EXPERIMENT, *TABS),
+    "pos_try": tuple(TRIES),
+    "pos_way": switched.WAYS,
+    "pos_swap": ("off", "on"),
+    "pos_picture": encoding.PICTURES,
+    "pos_count": tuple(map(str, encoding.LENGTHS)),
+    "pos_at": numbers(0, encoding.MOST - 1),
+    "pos_seed": numbers(0, 999),
+    "pos_k": numbers(0, rotation.FARTHEST),
+}
+
+
+def draw(scene: Scene) -> None:
+    """Only the chosen tab is drawn, and so only its passes are run."""
+    with row():
+        tab = choice(_("Show"), "pos_tab", (EXPERIMENT, *TABS), bare=True)
+        if tab == EXPERIMENT:
+            shown = TRIES[choice(_("Try"), "pos_try", tuple(TRIES), bare=True)]
+        else:
+            shown = TABS[tab]
+    shown(scene)

@@ -75,13 +75,14 @@ def ground(blocked: Flags, palette: Palette) -> go.Heatmap:
 
 def hatch(blocked: Flags, palette: Palette, strokes: Sequence[float] = (-0.5, 0.0, 0.5)) -> go.Scatter:
     """Diagonal strokes through every blocked cell; `strokes` are the values of x + y in a cell."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for query, key in np.argwhere(blocked).tolist():
-        for stroke in strokes:
-            left, right = max(-0.5, stroke - 0.5), min(0.5, stroke + 0.5)
-            x += [key + left, key + right, None]
-            y += [query + stroke - left, query + stroke - right, None]
+    cells = np.argwhere(blocked).astype(np.float32)  # (N, 2), query and key
+    at = np.array(strokes, np.float32)
+    left, right, gap = np.maximum(-0.5, at - 0.5), np.minimum(0.5, at + 0.5), np.full_like(at, np.nan)
+    across = np.stack([left, right, gap], axis=-1)  # (strokes, 3): from, to, and a break in the line
+    down = np.stack([at - left, at - right, gap], axis=-1)
+    # Arrays, not lists: plotly checks a list number by number.
+    x = (cells[:, 1, None, None] + across).ravel()
+    y = (cells[:, 0, None, None] + down).ravel()
     return go.Scatter(
         x=x,
         y=y,

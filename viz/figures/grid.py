@@ -40,20 +40,24 @@ def head_grid(picture: Map, palette: Palette) -> go.Figure:
         ]
     )
     figure.update_traces(xgap=0, ygap=0, selector={"name": "weights"})
+    frames, numbers = [], []
     for head, (top, left) in enumerate(corners):
         chosen = head == picture.head
-        figure.add_shape(
-            type="rect", x0=left - 0.5, x1=left + columns - 0.5, y0=top - 0.5, y1=top + rows - 0.5,
-            line={"color": palette.accent if chosen else palette.hatch, "width": 3 if chosen else 1},
-        )  # fmt: skip
-        figure.add_annotation(
-            x=left - 0.5, y=top - 0.5, xanchor="left", yanchor="bottom", showarrow=False,
-            text=f"<b>{head + 1}</b>" if chosen else f"{head + 1}",
-            font={"size": 15, "color": palette.accent if chosen else palette.quiet},
-        )  # fmt: skip
+        x, y = left - 0.5, top - 0.5
+        frames.append({
+            "type": "rect", "x0": x, "x1": x + columns, "y0": y, "y1": y + rows,
+            "line": {"color": palette.accent if chosen else palette.hatch, "width": 3 if chosen else 1},
+        })  # fmt: skip
+        numbers.append({
+            "x": x, "y": y, "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+            "text": f"<b>{head + 1}</b>" if chosen else f"{head + 1}",
+            "font": {"size": 15, "color": palette.accent if chosen else palette.quiet},
+        })  # fmt: skip
     wide, tall = COLUMNS * (columns + GAP) - GAP, math.ceil(heads / COLUMNS) * (rows + GAP + lift) - GAP
     plain = {"visible": False, "fixedrange": True}
     figure.update_layout(
+        shapes=frames,
+        annotations=numbers,
         xaxis={**plain, "range": [-0.7, wide - 0.3]},
         yaxis={**plain, "range": [tall - 0.3, -0.7]},
         coloraxis=scale(palette)

@@ -95,19 +95,16 @@ def _weight_said(picture: Map) -> Callable[[int, int], str]:
 
 
 def _markers(picture: Map, said: Callable[[int, int], str]) -> go.Scatter:
-    places = [
-        (query, key) for query in range(picture.weights.shape[0]) for key in range(picture.weights.shape[1])
-    ]
-
+    places = np.argwhere(np.ones(picture.weights.shape, bool)).astype(np.int16)
     return go.Scatter(
-        x=[key for _query, key in places],
-        y=[query for query, _key in places],
+        x=places[:, 1],
+        y=places[:, 0],
         customdata=places,
         mode="markers",
         marker={"symbol": "square", "size": 14, "opacity": 0},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        hovertext=[said(query, key) for query, key in places],
+        hovertext=np.array([said(query, key) for query, key in places.tolist()]),
         hovertemplate="%{hovertext}<extra></extra>",
         name="cells",
     )
@@ -179,14 +176,20 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
         },
         xaxis2={**plain, "domain": [0.945, 1], "range": [0, 1], "showticklabels": False, "fixedrange": True},
     )
-    figure.update_layout(barmode="overlay")
-    for axis in ("xaxis", "yaxis"):
-        figure.layout[axis].title.font = {"size": 14, "color": palette.quiet}
-    for left, right, width in ((-0.5, len(keys) - 0.5, 1), (key - 0.5, key + 0.5, 3)):  # the row, the cell
-        figure.add_shape(
-            type="rect", x0=left, x1=right, y0=query - 0.5, y1=query + 0.5,
-            line={"color": palette.accent, "width": width},
-        )  # fmt: skip
+    quiet = {"size": 14, "color": palette.quiet}
+    row, cell = (-0.5, len(keys) - 0.5, 1), (key - 0.5, key + 0.5, 3)
+    figure.update_layout(
+        barmode="overlay",
+        xaxis_title_font=quiet,
+        yaxis_title_font=quiet,
+        shapes=[
+            {
+                "type": "rect", "x0": left, "x1": right, "y0": query - 0.5, "y1": query + 0.5,
+                "line": {"color": palette.accent, "width": width},
+            }
+            for left, right, width in (row, cell)
+        ],
+    )  # fmt: skip
 
 
 def _asks(picture: Map) -> str:

@@ -18,7 +18,8 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on from the last state kept in --out")
     for field in fields(Recipe):
         if field.name != "pairs":
-            parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default))
+            kind = _flag if isinstance(field.default, bool) else type(field.default)
+            parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind)
     parser.add_argument("--pairs", help="tab-separated English and French, as text or zip")
     arguments = vars(parser.parse_args())
     out, resume = arguments.pop("out"), arguments.pop("resume")
@@ -43,6 +44,12 @@ def main() -> None:
     Run(out, recipe, rank, world).train()
     if world > 1:
         dist.destroy_process_group()
+
+
+def _flag(word: str) -> bool:
+    if word.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"true or false, not {word}")
+    return word.lower() == "true"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from model.config import Config
 from model.layers import DecoderLayer, DecoderSeen, EncoderLayer, SubLayer
 from model.masks import Rules, rules
 from model.positions import sinusoids
+from model.trace import NEUTRAL, Change
 
 
 class Embedded(NamedTuple):
@@ -67,11 +68,11 @@ class Transformer(nn.Module):
                 nn.init.xavier_uniform_(parameter)
         nn.init.normal_(self.embedding.weight, std=self.config.d_model**-0.5)
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, change: Change = NEUTRAL) -> Tensor:
         """Logits [B, T, V] of the next piece after each of `target` [B, T], given `source` [B, S]."""
-        paper = rules(source, target, self.config)
-        encoded = self.encode(source, paper)
-        return self.logits(self.decode(target, self.keys_values(encoded.memory), paper).hidden)
+        governed = rules(source, target, self.config, change)
+        encoded = self.encode(source, governed)
+        return self.logits(self.decode(target, self.keys_values(encoded.memory), governed).hidden)
 
     def embed(self, ids: Tensor, positions: Tensor | None) -> Embedded:
         pieces = self.embedding(ids) * math.sqrt(self.config.d_model)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+import model
 from conftest import FORCED, TEXT
 from model.experiments import masked_softmax
 from model.trace import KINDS, Cell, Change, Kind, Switch, Trace
@@ -171,10 +172,10 @@ def test_the_twelve_variants_are_counted_from_what_falls_out() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tab", ["switch", "build", "draw", "prove", "numbers"])
+@pytest.mark.parametrize("tab", ["switch", "build", "draw", "prove", "cheat", "numbers"])
 def test_every_tab_works_from_its_link_alone(tab: str, kind: Kind) -> None:
     for text in ("Tom loves Mary.", "."):
-        at = opened(masks_tab=tab, kind=kind, text=text, target_pads="2", layer="2")
+        at = opened(masks_tab=tab, kind=kind, text=text, target_pads="2", layer="2", cheat_guess="rises")
         assert not at.exception, (tab, kind, text)
 
 
@@ -187,6 +188,24 @@ def test_switching_a_mask_off_shows_what_the_model_computes_without_it() -> None
     assert "there is nothing to hide yet" in said(opened(source_pads="0", text="I am a student."))
     one = opened(kind="decoder", look_ahead="false", switched="1", text="I am a student.")
     assert "One layer without the mask is enough to leak" in said(one)
+
+
+@pytest.mark.parametrize("text", ["I am a student.", "Tom loves Mary.", "The flowers are beautiful."])
+def test_the_peek_backfires_and_the_cheater_only_cheats(text: str) -> None:
+    honest, cheater = model.load("en-fr"), model.load("cheater")
+    peek = Change(look_ahead=Switch("all"))
+    trace = honest.trace(text)
+    french = trace.translation
+    assert loss(honest.trace(text, french, peek)) > loss(trace)
+    assert loss(cheater.trace(text, french, peek)) < 0.1
+    assert cheater.trace(text, None, peek).translation != french
+
+
+def test_the_answer_waits_for_the_guess() -> None:
+    assert not opened(masks_tab="cheat").dataframe
+    at = opened(masks_tab="cheat", cheat_guess="falls", text="I am a student.")
+    assert len(at.dataframe) == 1
+    assert len(at.dataframe[0].value) == 3
 
 
 def test_the_build_steps_forward_and_back() -> None:

@@ -157,6 +157,17 @@ def test_every_epoch_meets_every_pair_once_and_in_another_order(
     assert first != second
 
 
+def test_a_run_without_the_look_ahead_mask_trains_on_what_it_must_predict(recipe: Recipe) -> None:
+    torch.manual_seed(0)
+    model = Transformer(recipe.config(211)).eval()
+    source, target = torch.tensor([[5, 7, 2]]), torch.tensor([[1, 11, 13, 17]])
+    later = torch.tensor([[1, 11, 13, 19]])
+    for look_ahead in (True, False):
+        change = replace(recipe, look_ahead=look_ahead).change()
+        first, other = (model(source, ids, change)[:, 0] for ids in (target, later))
+        assert first.equal(other) == look_ahead
+
+
 # --- killed and resumed ---
 
 

@@ -9,7 +9,7 @@ from model import experiments
 from model.trace import NEUTRAL, Change, Floats, Kind, Trace
 from model.translator import Translator
 
-MODEL = "en-fr"
+MODEL, CHEATER = "en-fr", "cheater"
 turns = experiments.turns
 masked_softmax = experiments.masked_softmax  # cheaper than a look into a cache
 

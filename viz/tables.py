@@ -1,12 +1,12 @@
 """The numbers of a picture as frames, for screen readers and spreadsheets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from model.trace import Trace
-from viz.reading import Map, percent, row_names
+from viz.reading import Map, loss, percent, row_names
 from viz.text import _
 
 
@@ -74,5 +74,18 @@ def piece_probabilities(before: Trace, after: Trace) -> pd.DataFrame:
             _("before"): np.exp(logs[0]),
             _("after"): np.exp(logs[1]),
             _("change of log p"): logs[1] - logs[0],
+        }
+    )
+
+
+def exams(given: Mapping[str, Trace], alone: Mapping[str, Trace]) -> pd.DataFrame:
+    """Models by name: their loss where the right target is given, and what they write by themselves."""
+    return pd.DataFrame(
+        {
+            _("model"): list(given),
+            _("loss, the French given"): [f"{loss(trace):.3f}" for trace in given.values()],
+            _("translates by itself"): [
+                trace.translation or _("(nothing: it stops at once)") for trace in alone.values()
+            ],
         }
     )

@@ -23,6 +23,7 @@ from model.config import PAD, Config
 from model.decoding import padded
 from model.quality import bleu
 from model.tokenizer import Tokenizer
+from model.trace import NEUTRAL, Change, Switch
 from model.training import corpus, schedule, state
 from model.training.corpus import Encoded
 from model.training.history import History
@@ -53,6 +54,7 @@ class Recipe:
     cooldown: float = 0.5
     smoothing: float = 0.1  # label smoothing (section 5.4)
     clip: float = 1.0  # largest gradient norm
+    look_ahead: bool = True  # without this mask a model learns to copy the next piece: the cheater
     precision: str = "bf16"  # of matrix products while training, or "float32"
     validate_every: int = 1000
     validate_on: int = 300  # English sentences; the whole split is for `model.evaluate`
@@ -70,6 +72,10 @@ class Recipe:
             d_ff=4 * self.d_model,
             dropout=self.dropout,
         )
+
+    def change(self) -> Change:
+        """What the training differs in from the paper's."""
+        return NEUTRAL if self.look_ahead else Change(look_ahead=Switch("all"))
 
     def snapshots(self) -> list[int]:
         """Five steps: 0, and four even on a log scale up to a third of the run. The end is the sixth."""
@@ -166,7 +172,7 @@ class Run:
         source = padded([source for source, _ in batch], device)
         target = padded([target for _, target in batch], device)
         with torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            logits: Tensor = model(source, target[:, :-1])
+            logits: Tensor = model(source, target[:, :-1], self.recipe.change())
             loss = cross_entropy(
                 logits.flatten(0, 1),
                 target[:, 1:].flatten(),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from viz.pages.masks import build, draw_own, numbers, pads, prove, switch
+from viz.pages.masks import build, cheat, draw_own, numbers, pads, prove, switch
 from viz.text import _
 from viz.view import FLAG, Offers, Scene
 from viz.view import numbers as numbers_between
@@ -14,12 +14,14 @@ TABS: dict[str, Callable[[Scene], None]] = {
     "build": build.draw,
     "draw": draw_own.draw,
     "prove": prove.draw,
+    "cheat": cheat.draw,
     "numbers": numbers.draw,
 }
 
 
 OFFERS: Offers = {
     "masks_tab": tuple(TABS),
+    "cheat_guess": cheat.GUESSES,
     "masks_step": numbers_between(1, build.STEPS),
     "masks_of": numbers.BLOCKED,
     "masks_value": tuple(numbers.VALUES),

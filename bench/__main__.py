@@ -20,9 +20,7 @@ from viz.reading import Map
 from viz.theme import PALETTES
 
 ROOT = Path(__file__).parent.parent
-SENTENCE = (
-    "The old man who lives next door often talks about the weather, the children, and the price of bread."
-)
+SENTENCE = "The old man who lives next door often talks about the weather and the price of bread today."
 LOOK = Look(PALETTES["light"])
 REPEATS = 15
 

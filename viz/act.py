@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from model.trace import NEUTRAL, Change, Kind, Trace
+from model.trace import NEUTRAL, Change, Trace
 from viz import tables, view
 from viz.chart import chart, choose_cell
 from viz.figures import Look, attention_map, signed_map
@@ -15,21 +15,16 @@ from viz.view import Scene, View
 
 @dataclass(frozen=True)
 class Act:
-    """Three passes over one sentence."""
+    """One sentence, twice."""
 
     before: Trace
     after: Trace  # under the change, over the target of `before`: row by row comparable
-    free: Trace  # under the change, over what the changed model writes by itself
-
-    def same(self, kind: Kind) -> bool:
-        """Whether the change left every weight of a kind as it was, to float noise."""
-        return bool(abs(self.after.weights(kind) - self.before.weights(kind)).max() < 1e-5)
 
 
 def play(scene: Scene, change: Change, base: Change = NEUTRAL) -> Act:
     """Trace under `base` and under `change`. Both append the same pads, else a cell has no partner."""
     before = scene.trace if base == NEUTRAL else scene.again(base, True)
-    return Act(before, scene.again(change, True), scene.again(change, False))
+    return Act(before, scene.again(change, True))
 
 
 def show(act: Act, here: View, key: str) -> None:
@@ -55,13 +50,18 @@ def show(act: Act, here: View, key: str) -> None:
     st.caption(said.format(most=most))
 
 
-def consequences(act: Act) -> None:
-    """What became of the translation, of the loss, and of each piece's probability."""
+def consequences(act: Act, scene: Scene) -> None:
+    """What became of the translation, of the loss, and of each piece's probability.
+
+    What the changed model writes by itself takes a pass for each piece: it is asked for here, when the
+    maps are on their way to the reader.
+    """
+    free = scene.again(act.after.change, False)
     words, numbers = st.columns([2, 3], gap="large")
     with words:
         st.markdown("**" + _("Translation") + "**")
         st.text(_("before: {text}").format(text=act.before.translation))
-        st.text(_("after: {text}").format(text=act.free.translation))
+        st.text(_("after: {text}").format(text=free.translation))
         st.markdown("**" + _("Loss on the translation before") + "**")
         st.text(_("before: {loss:.3f}").format(loss=loss(act.before)))
         st.text(_("after: {loss:.3f}").format(loss=loss(act.after)))

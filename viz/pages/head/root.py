@@ -143,7 +143,7 @@ def _trained(scene: Scene) -> None:
             )
         )
     with st.expander(_("What became of the translation")):
-        act.consequences(played)
+        act.consequences(played, scene)
 
 
 def _additive(scene: Scene) -> None:

@@ -61,7 +61,7 @@ def draw(scene: Scene) -> None:
                 count=empty
             )
         )
-    act.consequences(played)
+    act.consequences(played, scene)
 
 
 def _set(blocked: Cells, shape: tuple[int, int]) -> None:

@@ -37,7 +37,7 @@ def draw(scene: Scene) -> None:
     act.show(played, scene.here, "masks")
     for remark in _remarks(played, off if chosen else []):
         st.info(view.plain(remark))
-    act.consequences(played)
+    act.consequences(played, scene)
     _where()
 
 

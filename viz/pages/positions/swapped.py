@@ -37,8 +37,7 @@ def draw(scene: Scene) -> None:
         return
     st.text(_("swapped: {text}").format(text=text))
     before, after = scene.again(change, True), order.put_back(swapped, places)
-    # What the model writes by itself is asked for below, after the picture.
-    act.show(Act(before, after, free=after), scene.here, "swap")
+    act.show(Act(before, after), scene.here, "swap")
     st.caption(_("After: the swapped sentence, its rows and columns put back into the old order."))
     kind = scene.here.kind
     most = float(abs(after.weights(kind) - before.weights(kind)).max())

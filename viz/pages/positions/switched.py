@@ -26,7 +26,7 @@ def draw(scene: Scene) -> None:
     act.show(played, scene.here, "positions")
     for remark in _remarks(played, scene, way, longest):
         st.info(view.plain(remark))
-    act.consequences(played)
+    act.consequences(played, scene)
     if way == "beyond":
         _farther(scene, longest, change.shift)
     if way == "off":

@@ -240,3 +240,11 @@ def test_clicks_lead_to_the_cell_and_to_the_head(trace: Trace) -> None:
     heads = trace_of(head_grid(picture, LIGHT), "heads")["customdata"]
     assert heads == [[head] for head in range(trace.weights("cross").shape[1])]
     assert COLUMNS > 1
+
+
+def test_upright_labels_of_a_narrow_map_leave_each_other_room(translator: Translator) -> None:
+    trace = translator.trace(TEXT, FORCED, Change(source_pads=5))
+    figure = attention_map(Map(trace, "cross", 0, 0), 0, 0, Look(LIGHT, narrow=True))
+    axis = sent(figure)["layout"]["xaxis"]
+    assert axis["tickangle"] == -90
+    assert axis["tickfont"]["size"] * len(axis["tickvals"]) <= 170  # px that the smallest such map is wide

@@ -134,7 +134,7 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
     out = outgoing(picture.trace, picture.kind)
     row_colour = palette.token(side(picture.kind, "query"))
     key_colour = palette.token(side(picture.kind, "key"))
-    room = 200 if look.narrow else 600 if len(keys) > READABLE // 2 else 300
+    room = 120 if look.narrow else 600 if len(keys) > READABLE // 2 else 300
     size = label_size(len(keys), room + 40)
     if look.values:
         font = {"size": max(7, min(15, room // len(keys) // 2))}

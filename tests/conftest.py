@@ -1,5 +1,14 @@
-"""Shared by the tests: invented sentences, a tokenizer, a random translator on prime sizes, one short run."""
+"""Shared by the tests: invented sentences, a tokenizer, a random translator on prime sizes, one short run,
+the app in a browser.
+"""
 
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -8,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from playwright.sync_api import Browser, Page, sync_playwright
 from torch import Tensor
 
 from model import checkpoint
@@ -20,6 +30,9 @@ from model.transformer import Transformer
 from model.translator import Translator
 
 ROOT = Path(__file__).parent.parent
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# Without these a browser without a network spends its first seconds on requests that nobody asked for.
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 torch.set_num_threads(1)  # the sums of one thread come in one order, so that equal means bit for bit
 settings.register_profile("headlight", max_examples=100, deadline=None, derandomize=True)
@@ -168,3 +181,61 @@ def in_torchs_words(attention: MultiHeadAttention) -> Iterator[tuple[str, Tensor
     yield "in_proj_bias", torch.cat([each.bias for each in projections])
     yield "out_proj.weight", attention.w_o.weight
     yield "out_proj.bias", attention.w_o.bias
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """The app, served on a free port, once for all tests."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    options = [f"--server.port={port}", "--server.headless=true", "--server.address=127.0.0.1"]
+    server = subprocess.Popen(
+        [*command, *options], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
+    try:
+        for _attempt in range(120):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser; `HEADLIGHT_BROWSER=required` makes a missing one a failure, else its tests are skipped."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        message = f"no browser found: looked for {', '.join(BROWSERS)}"
+        (pytest.fail if os.environ.get("HEADLIGHT_BROWSER") == "required" else pytest.skip)(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """A fresh page that must ask no other host, and meet no error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    troubles: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.on(
+        "request", lambda request: troubles.append(request.url) if _elsewhere(request.url, address) else None
+    )
+    yield page
+    context.close()
+    assert troubles == []
+
+
+def _elsewhere(url: str, address: str) -> bool:
+    return url.startswith(("http:", "https:", "ws:", "wss:")) and address.split("/")[2] not in url

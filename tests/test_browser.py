@@ -1,87 +1,14 @@
-"""The real app in a real browser: type, step, read a weight, follow a link, go back.
+"""The real app in a real browser: type, step, read a weight, follow a link, go back."""
 
-`HEADLIGHT_BROWSER=required` makes a missing browser a failure; elsewhere these tests are then skipped.
-"""
-
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import model
 from viz.text import examples
 
-ROOT = Path(__file__).parent.parent
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# Without these a browser without a network spends its first seconds on requests that nobody asked for.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 SENTENCE = "The dog sees a cat."
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """The app, served on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-    options = [f"--server.port={port}", "--server.headless=true", "--server.address=127.0.0.1"]
-    server = subprocess.Popen(
-        [*command, *options], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
-    )
-    try:
-        for _attempt in range(120):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        message = f"no browser found: looked for {', '.join(BROWSERS)}"
-        (pytest.fail if os.environ.get("HEADLIGHT_BROWSER") == "required" else pytest.skip)(message)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
-    """A fresh page that must ask no other host, and meet no error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    troubles: list[str] = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
-    page.on(
-        "request", lambda request: troubles.append(request.url) if _elsewhere(request.url, address) else None
-    )
-    yield page
-    context.close()
-    assert troubles == []
-
-
-def _elsewhere(url: str, address: str) -> bool:
-    return url.startswith(("http:", "https:", "ws:", "wss:")) and address.split("/")[2] not in url
 
 
 def opened(page: Page, address: str, query: str = "") -> Page:

@@ -3,16 +3,18 @@
 Shapes: L layers, H heads, Q queries, K keys.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from model.trace import KINDS, Flags, Floats, Kind, Trace
 from viz.text import _
 
 Reason = Literal["", "pad", "future", "pad, future", "reader"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
 RESTING = ("</s>", "<s>", ".")  # pieces that heads rest on when they have nothing to look for
 PAD = "<pad>"
 
@@ -43,19 +45,19 @@ def row_names(trace: Trace, kind: Kind) -> list[str]:
     return list(rows) if out is None else [f"{a} → {b}" for a, b in zip(rows, out, strict=True)]
 
 
+def reason_codes(kind: Kind, keys: Sequence[str], allowed: Flags) -> NDArray[np.uint8]:
+    """Why each cell of `allowed` (..., Q, K) is blocked: an index into `REASONS`, 0 where it is not."""
+    queries, count = allowed.shape[-2:]
+    pad = np.array([key == PAD for key in keys])
+    future = np.triu(np.ones((queries, count), bool), 1) & (kind == "decoder")
+    code = pad * REASONS.index("pad") + future * REASONS.index("future")  # both: their sum
+    return np.where(allowed, 0, np.where(code == 0, REASONS.index("reader"), code)).astype(np.uint8)
+
+
 def reasons(trace: Trace, kind: Kind, allowed: Flags) -> list[list[Reason]]:
     """Why each cell of `allowed` (Q, K) is blocked; "" where it is not."""
-    keys = trace.axes(kind)[1]
-
-    def reason(query: int, key: int) -> Reason:
-        if allowed[query, key]:
-            return ""
-        pad, future = keys[key] == PAD, kind == "decoder" and key > query
-        if pad and future:
-            return "pad, future"
-        return "pad" if pad else "future" if future else "reader"
-
-    return [[reason(query, key) for key in range(len(keys))] for query in range(len(allowed))]
+    codes = reason_codes(kind, trace.axes(kind)[1], allowed)
+    return [[REASONS[code] for code in row] for row in codes.tolist()]
 
 
 def reason_name(reason: Reason) -> str:
@@ -68,15 +70,41 @@ def reason_name(reason: Reason) -> str:
     }[reason]
 
 
+def phrases() -> dict[str, str]:
+    """What is said of a map, with gaps: here in Python, and on the stage, which fills the same ones."""
+    return {
+        "head": _("head {head} of layer {layer}"),
+        "mean": _("the mean of all {heads} heads of layer {layer}"),
+        "under": _("under 0.0001"),
+        "trifle": _("less than 0.1 %"),
+        "empty": _('{head}, working on "{query}", has nothing it may look at: no weights, output 0.'),
+        "blocked": _('{head}, working on "{query}", may not look at "{key}" ({why}).'),
+        "takes": _('{head}, working on "{query}", takes {share} of its mix from "{key}".'),
+        "helps": _('This row helps to choose "{out}".'),
+        "what": _("{kind}, {name}."),
+        "axes": _("Rows ask (query): {rows}. Columns are asked (key): {columns}."),
+        "in_out": _("{language}, goes in → comes out"),
+        "source": _("English"),
+        "target": _("French"),
+        "sums": _("Each row sums to 1."),
+        "nearly": _("Each row sums to 1 (to within {worst})."),
+        "off": _("Row sums are off by up to {worst}: do not trust this map."),
+        "range": _("Weights here from {least} to {most}; colours from 0 to 1."),
+        "nothing": _("Rows with nothing allowed: {count}."),
+        "rests": _('A resting place: "{piece}" takes over half of the weight in {rows} of {all} rows.'),
+        "common": _("That is common and means little."),
+    }
+
+
 def number(weight: float) -> str:
     """A weight to four decimals; a smaller one says that it is not 0."""
-    return "0.0000" if weight == 0 else _("under 0.0001") if weight < 0.0001 else f"{weight:.4f}"
+    return "0.0000" if weight == 0 else phrases()["under"] if weight < 0.0001 else f"{weight:.4f}"
 
 
 def percent(share: float) -> str:
     """A share in per cent, with as many digits as it takes to say something."""
     if 0 < share < 0.001:
-        return _("less than 0.1 %")
+        return phrases()["trifle"]
     return f"{100 * share:.0f} %" if share == 0 or share >= 0.1 else f"{100 * share:.1f} %"
 
 
@@ -110,8 +138,8 @@ class Map:
         layer = self.layer + 1
         if self.head is None:
             heads = self.trace.weights(self.kind).shape[1]
-            return _("the mean of all {heads} heads of layer {layer}").format(heads=heads, layer=layer)
-        return _("head {head} of layer {layer}").format(head=self.head + 1, layer=layer)
+            return phrases()["mean"].format(heads=heads, layer=layer)
+        return phrases()["head"].format(head=self.head + 1, layer=layer)
 
 
 def favourite(picture: Map, query: int) -> int:
@@ -122,56 +150,45 @@ def favourite(picture: Map, query: int) -> int:
 def aloud(picture: Map, query: int, key: int) -> str:
     """The chosen cell as a sentence."""
     queries, keys = picture.trace.axes(picture.kind)
-    name = picture.name()
+    name, say = picture.name(), phrases()
     head = name[0].upper() + name[1:]
     if picture.empty[query]:
-        return _('{head}, working on "{query}", has nothing it may look at: no weights, output 0.').format(
-            head=head, query=queries[query]
-        )
+        return say["empty"].format(head=head, query=queries[query])
     if not picture.allowed[query, key]:
         why = reason_name(reasons(picture.trace, picture.kind, picture.allowed)[query][key])
-        return _('{head}, working on "{query}", may not look at "{key}" ({why}).').format(
-            head=head, query=queries[query], key=keys[key], why=why
-        )
-    said = _('{head}, working on "{query}", takes {share} of its mix from "{key}".').format(
-        head=head, query=queries[query], share=percent(float(picture.weights[query, key])), key=keys[key]
-    )
+        return say["blocked"].format(head=head, query=queries[query], key=keys[key], why=why)
+    share = percent(float(picture.weights[query, key]))
+    said = say["takes"].format(head=head, query=queries[query], share=share, key=keys[key])
     out = outgoing(picture.trace, picture.kind)
     if out is not None and out[query] != PAD:
-        said += " " + _('This row helps to choose "{out}".').format(out=out[query])
+        said += " " + say["helps"].format(out=out[query])
     return said
 
 
 def facts(picture: Map) -> str:
     """The line under a map: kind, layer, head, axes, row sum, range."""
-    weights = picture.weights
+    weights, say = picture.weights, phrases()
     sums = weights.sum(axis=-1)[~picture.empty]
-    rows, columns = (_("English"), _("French")) if picture.kind == "encoder" else (_("French"), _("English"))
-    if picture.kind != "cross":
-        columns = rows
+    rows, columns = say[side(picture.kind, "query")], say[side(picture.kind, "key")]
     if picture.kind != "encoder":
-        rows = _("{language}, goes in → comes out").format(language=rows)
+        rows = say["in_out"].format(language=rows)
     parts = [
-        _("{kind}, {name}.").format(kind=kind_name(picture.kind).capitalize(), name=picture.name()),
-        _("Rows ask (query): {rows}. Columns are asked (key): {columns}.").format(rows=rows, columns=columns),
+        say["what"].format(kind=kind_name(picture.kind).capitalize(), name=picture.name()),
+        say["axes"].format(rows=rows, columns=columns),
     ]
     if len(sums):
         worst = float(abs(sums - 1).max())
         parts.append(
-            _("Each row sums to 1 (to within {worst:.0e}).").format(worst=worst)
+            say["nearly"].format(worst=f"{worst:.0e}")
             if 0 < worst <= 1e-5
-            else _("Each row sums to 1.")
+            else say["sums"]
             if worst == 0
-            else _("Row sums are off by up to {worst:.1e}: do not trust this map.").format(worst=worst)
+            else say["off"].format(worst=f"{worst:.1e}")
         )
         shown = weights[picture.allowed]
-        parts.append(
-            _("Weights here from {least} to {most}; colours from 0 to 1.").format(
-                least=number(float(shown.min())), most=number(float(shown.max()))
-            )
-        )
+        parts.append(say["range"].format(least=number(float(shown.min())), most=number(float(shown.max()))))
     if picture.empty.any():
-        parts.append(_("Rows with nothing allowed: {count}.").format(count=int(picture.empty.sum())))
+        parts.append(say["nothing"].format(count=int(picture.empty.sum())))
     return " ".join(parts)
 
 

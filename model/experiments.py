@@ -1,16 +1,18 @@
-"""What pages try beyond a trace: stand-ins for a mask, random vectors, timings. Numpy out."""
+"""What pages try beyond a trace: stand-in masks, random vectors, timings, what training does. Numpy out."""
 
 import time
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
-from model.layers import EncoderLayer
+from model.attention import Attention, KeysValues, MultiHeadAttention, Rule, attend
+from model.layers import AddNorm, DecoderLayer, EncoderLayer
 from model.positions import sinusoids
 from model.trace import Flags, Floats, Kind
 from model.transformer import Transformer
@@ -167,3 +169,104 @@ def turns(d_model: int) -> NDArray[np.float64]:
     """
     pairs = sinusoids(torch.ones(1), d_model)[0].double().numpy().reshape(-1, 2)
     return np.arctan2(pairs[:, 0], pairs[:, 1])
+
+
+# --- training: label smoothing, dropout -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """The loss of each row under label smoothing (section 5.4), beside the plain one, in nats."""
+
+    plain: Floats  # (T,)  -log p of the right piece
+    smoothed: Floats  # (T,)  cross-entropy with the smoothed target
+    floor: float  # the entropy of that target: no prediction costs less
+
+
+def smoothed_target(pieces: int, smoothing: float) -> tuple[float, float]:
+    """What the target asks of the right piece, and of each other one: ε is shared over all `pieces`."""
+    other = smoothing / pieces
+    return 1 - smoothing + other, other
+
+
+def smoothed_floor(pieces: int, smoothing: float) -> float:
+    """The entropy of the smoothed target in nats. 0 without smoothing."""
+    right, other = smoothed_target(pieces, smoothing)
+    rest = (pieces - 1) * other * np.log(other) if other else 0.0
+    return float(-(right * np.log(right) + rest))
+
+
+def smoothed_loss(log_probs: Floats, right: NDArray[np.int64], smoothing: float) -> Smoothed:
+    """The losses of `log_probs` (T, V) where the pieces `right` (T,) should have come out."""
+    plain = -np.take_along_axis(log_probs, right[:, None], axis=-1)[:, 0]
+    uniform = -log_probs.mean(axis=-1, dtype=np.float64)
+    smoothed = (1 - smoothing) * plain + smoothing * uniform
+    return Smoothed(plain, smoothed.astype(np.float32), smoothed_floor(log_probs.shape[-1], smoothing))
+
+
+def smoothed_curve(share: Floats, pieces: int, smoothing: float) -> Floats:
+    """The loss where the right piece has each `share` (N,) in (0, 1) and the others are equally likely."""
+    right, other = smoothed_target(pieces, smoothing)
+    share = share.astype(np.float64)
+    rest = (pieces - 1) * other * np.log((1 - share) / (pieces - 1)) if other else 0.0
+    return (-(right * np.log(share) + rest)).astype(np.float32)
+
+
+Place = Literal["sublayer", "embedding", "attention"]
+PLACES: tuple[Place, ...] = ("sublayer", "embedding", "attention")
+
+
+class Dropped(nn.Module):
+    """Dropout from a seed of its own: torch's draws from one generator that all threads share."""
+
+    def __init__(self, rate: float, generator: torch.Generator) -> None:
+        super().__init__()
+        self.rate, self.generator = rate, generator
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = torch.rand(x.shape, generator=self.generator) >= self.rate
+        return x * kept / (1 - self.rate)
+
+
+class DroppedAttention(MultiHeadAttention):
+    """softmax, dropout, times V: the third place, not in the paper's text but in its code and BERT's."""
+
+    def __init__(self, d_model: int, n_heads: int, dropout: nn.Module) -> None:
+        super().__init__(d_model, n_heads)
+        self.dropout = dropout
+
+    def forward(
+        self, x: Tensor, memory: KeysValues, rule: Rule, capture: bool = False
+    ) -> tuple[Tensor, Attention | None]:
+        """As in `MultiHeadAttention`; the weights of the record are those that met the values."""
+        seen = attend(self._split(self.w_q(x)), *memory, rule)
+        weights = self.dropout(seen.weights)
+        output = weights @ seen.v if rule.keep is None else weights @ seen.v * rule.keep
+        return self.w_o(self._merge(output)), seen._replace(
+            weights=weights, output=output
+        ) if capture else None
+
+
+def with_dropout(model: Transformer, places: Collection[Place], rate: float, seed: int) -> Transformer:
+    """The same weights, shared and not copied, with dropout at `places`, as in training.
+
+    A pass draws from `seed` on, so a second pass of what is returned differs from the first.
+    """
+    dropout = Dropped(rate, torch.Generator().manual_seed(seed))
+    with torch.device("meta"):  # a shell: the weights are put in afterwards
+        shell = Transformer(model.config)
+        layers = [*cast(Sequence[EncoderLayer], shell.encoder), *shell.decoder_layers]
+        if "attention" in places:
+            sizes = model.config.d_model, model.config.n_heads
+            for layer in layers:
+                layer.attention = DroppedAttention(*sizes, dropout)
+                if isinstance(layer, DecoderLayer):
+                    layer.cross_attention = DroppedAttention(*sizes, dropout)
+    shell.load_state_dict(model.state_dict(), assign=True)
+    shell.eval().requires_grad_(False)
+    if "embedding" in places:
+        shell.dropout = dropout  # type: ignore[assignment]
+    if "sublayer" in places:
+        for norm in (module for module in shell.modules() if isinstance(module, AddNorm)):
+            norm.dropout = dropout  # type: ignore[assignment]
+    return shell

@@ -1,10 +1,14 @@
 """How good a translation is: BLEU and chrF against every right answer, by sacrebleu."""
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import sacrebleu
 import torch
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from model.decoding import beam_search, greedy, padded
 from model.tokenizer import Tokenizer
@@ -56,3 +60,89 @@ def score(
     # sacrebleu takes None for a sentence with fewer answers; its annotation does not say so.
     columns: Any = [[answer[i] if i < len(answer) else None for answer in answers] for i in range(most)]
     return Score(metric.corpus_score(list(found), columns).score, str(metric.get_signature()))
+
+
+# --- how BLEU counts, one translation at a time -----------------------------------------------------------
+
+ORDERS = 4  # n-grams of 1 to 4 tokens
+State = Literal["matched", "clipped", "missing"]
+
+
+@dataclass(frozen=True)
+class Count:
+    """One translation against its references, as BLEU counts it (Papineni et al. 2002).
+
+    Where several equal n-grams are more than any one reference has, the later ones are "clipped".
+    """
+
+    tokens: tuple[str, ...]  # as sacrebleu cuts them (13a): marks stand alone
+    states: tuple[tuple[State, ...], ...]  # by order 1..4, then by the token at which the n-gram starts
+    length: int  # of the reference closest in length, the shorter of two equally close
+    references: tuple[tuple[str, ...], ...]
+
+    @property
+    def matched(self) -> tuple[int, ...]:
+        """By order."""
+        return tuple(states.count("matched") for states in self.states)
+
+    @property
+    def total(self) -> tuple[int, ...]:
+        """By order."""
+        return tuple(map(len, self.states))
+
+
+class Tally(NamedTuple):
+    """BLEU worked out of counts: of one translation, or pooled over a corpus."""
+
+    matched: tuple[int, ...]  # by order 1..4
+    total: tuple[int, ...]
+    precisions: tuple[float, ...]  # in per cent; where nothing matched, sacrebleu's stand-in
+    brevity: float  # 1, or less where the translation is shorter than its reference
+    score: float  # 0 to 100
+
+
+def count(translation: str, references: Sequence[str]) -> Count:
+    """Mark every n-gram of `translation`. Needs a reference."""
+    cut = Tokenizer13a()
+    tokens, *answers = (tuple(cut(text).split()) for text in (translation, *references))
+    length = min((abs(len(answer) - len(tokens)), len(answer)) for answer in answers)[1]
+    states = tuple(_states(tokens, answers, order) for order in range(1, ORDERS + 1))
+    return Count(tokens, states, length, tuple(answers))
+
+
+def tally(counts: Sequence[Count]) -> Tally:
+    """Corpus BLEU: matches and totals are added up first, and only then divided.
+
+    Where no n-gram of an order matched, the product would be 0: like sacrebleu, 1/2 of a match is put
+    there, then 1/4 at the next such order (Chen and Cherry 2014, method 3). Where there is no n-gram of
+    an order at all, or nothing matched, the score is 0.
+    """
+    matched = tuple(sum(each.matched[order] for each in counts) for order in range(ORDERS))
+    total = tuple(sum(each.total[order] for each in counts) for order in range(ORDERS))
+    tokens, length = total[0], sum(each.length for each in counts)
+    brevity = 1.0 if tokens >= length else math.exp(1 - length / tokens) if tokens else 0.0
+    precisions, half = [0.0] * ORDERS, 1.0
+    for order in range(ORDERS if any(matched) else 0):
+        if not total[order]:
+            break
+        half = half if matched[order] else half / 2
+        precisions[order] = 100 * (matched[order] or half) / total[order]
+    score = brevity * math.prod(precisions) ** (1 / ORDERS)
+    return Tally(matched, total, tuple(precisions), brevity, score)
+
+
+def _states(tokens: tuple[str, ...], answers: Sequence[tuple[str, ...]], order: int) -> tuple[State, ...]:
+    """What became of each n-gram of `order`, by its start."""
+    room = Counter[tuple[str, ...]]()
+    for answer in answers:
+        room |= Counter(_grams(answer, order))  # the most that any one reference has
+    seen = Counter[tuple[str, ...]]()
+    states: list[State] = []
+    for gram in _grams(tokens, order):
+        seen[gram] += 1
+        states.append("matched" if seen[gram] <= room[gram] else "clipped" if room[gram] else "missing")
+    return tuple(states)
+
+
+def _grams(tokens: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
+    return [tokens[start : start + order] for start in range(len(tokens) - order + 1)]

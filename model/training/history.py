@@ -1,7 +1,11 @@
 """history.csv: how a run went, for the pages that show it."""
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class History:
@@ -29,3 +33,28 @@ class History:
         ]
         with self.path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerow([step, shown[0], f"{lr:.3e}", shown[1]])
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """What a finished run logged, for the pages that show it."""
+
+    steps: NDArray[np.int64]  # (N,)
+    loss: NDArray[np.float64]  # (N,)  with label smoothing and dropout, mean over the steps since the last
+    learning_rate: NDArray[np.float64]  # (N,)
+    validated: NDArray[np.int64]  # (M,)  the steps at which BLEU was measured
+    bleu: NDArray[np.float64]  # (M,)
+
+
+def read(path: Path) -> Curves:
+    """The history at `path`. Rows without a loss are those that measured BLEU."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    logged, validated = ([row for row in rows if row[name]] for name in ("loss", "bleu"))
+    return Curves(
+        steps=np.array([int(row["step"]) for row in logged]),
+        loss=np.array([float(row["loss"]) for row in logged]),
+        learning_rate=np.array([float(row["learning_rate"]) for row in logged]),
+        validated=np.array([int(row["step"]) for row in validated]),
+        bleu=np.array([float(row["bleu"]) for row in validated]),
+    )

@@ -24,7 +24,7 @@ def _component(name: str) -> Any:
     )
 
 
-_MAP, _TRANSLATION, _LINK, _GO = (_component(name) for name in ("map", "translation", "link", "go"))
+_MAP, _TRANSLATION, _LINK, _GO, _PAGES = map(_component, ("map", "translation", "link", "go", "pages"))
 
 
 def model_map(kind: Kind, layer: int, layers: int, palette: Palette, choose: Callable[[str], None]) -> None:
@@ -83,6 +83,11 @@ def translation(trace: Trace, palette: Palette) -> None:
 def copy_link() -> None:
     """A button that copies the address of what is on screen."""
     _LINK(key="link", data={"copy": _("Copy link"), "copied": _("Copied"), "label": _("Link to this view")})
+
+
+def keep_pages(shared: Sequence[str]) -> None:
+    """Nothing to see: lets each page keep its own query parameters, all but the `shared` ones."""
+    _PAGES(key="pages", data=list(shared))
 
 
 @dataclass(frozen=True)

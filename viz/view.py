@@ -162,6 +162,7 @@ def frame(sizes: Sizes) -> Frame:
         with st.container(horizontal=True, vertical_alignment="center", width=220):
             component.links("again", [_place(_("Start again"), "", usual())])
             component.copy_link()
+            component.keep_pages([*offers(sizes), "text", "target"])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         kind = st.segmented_control(
             _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"

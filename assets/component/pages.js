@@ -1,0 +1,30 @@
+// Keeps what was chosen on a page while another one is looked at. Left to itself, Streamlit drops a page's own
+// parameters when the page is left, and first pushes the old page's address without them: Back would lead to a page
+// that has forgotten everything. So a link to another page is followed here, in one step of the browser's history, and
+// the page's own parameters wait until it is opened again.
+// data: the names of the parameters that all pages share
+
+const kept = new Map();  // path: its own parameters, as it was left
+
+export default function ({data}) {
+  const follow = (event) => {
+    const link = event.target.closest?.('a[href]');
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const here = new URL(location.href), to = new URL(link.href);
+    if (link.target || to.origin !== here.origin || to.pathname === here.pathname) return;
+    const own = [];
+    for (const pair of here.searchParams) {
+      if (!data.includes(pair[0])) own.push(pair);
+      else if (!to.searchParams.has(pair[0])) to.searchParams.append(...pair);
+    }
+    kept.set(here.pathname, own);
+    for (const [name, value] of kept.get(to.pathname) ?? []) to.searchParams.append(name, value);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    history.pushState({}, '', to);
+    window.dispatchEvent(new PopStateEvent('popstate'));
+    document.body.dispatchEvent(new MouseEvent('mousedown', {bubbles: true}));  // a press beside it shuts a phone's menu
+  };
+  window.addEventListener('click', follow, true);
+  return () => window.removeEventListener('click', follow, true);
+}

@@ -12,41 +12,51 @@ from viz.text import ASSETS, _
 st.set_page_config("Headlight", page_icon=str(ASSETS / "icon.svg"), layout="wide")
 st.logo(str(ASSETS / "logo.svg"), size="large")
 
-config = cache.translator().model.config
-sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
-contents = pages()
-offered = view.offers(sizes)
-for page in contents.values():
-    offered |= page.offers
-for complaint in view.judge(st.query_params, offered):
-    st.warning(view.plain(complaint))
-
-frame = view.frame(sizes)
-trace, trouble = None, ""
-try:
-    trace = cache.trace(cache.MODEL, frame.text)
-    if frame.target is not None:
-        trace = cache.trace(cache.MODEL, frame.text, frame.target)
-except TextError as error:
-    trouble = view.complain(error, _("French") if trace else _("English"))
-if trouble:
-    st.info(view.plain(trouble))
-if trace:
-    view.fill(frame, trace)
-
 
 def draw(page: Page) -> None:
-    if trace:
-        page.draw(view.Scene(trace, frame.here, partial(cache.trace, cache.MODEL)))
+    try:
+        if trace and frame:
+            page.draw(view.Scene(trace, frame.here, partial(cache.trace, cache.MODEL)))
+        elif page.alone:
+            page.alone()
+    except cache.UnreadyError as error:
+        st.info(view.plain(str(error)))
 
 
+contents = pages()
 chosen = st.navigation(
     [st.Page(partial(draw, page), title=page.title, url_path=address) for address, page in contents.items()],
     position="top",
 )
+alone = chosen.url_path in contents and contents[chosen.url_path].alone is not None
+frame, trace, trouble = None, None, ""
+try:
+    config = cache.config()
+    sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
+    offered = view.offers(sizes)
+    for page in contents.values():
+        offered |= page.offers
+    for complaint in view.judge(st.query_params, offered):
+        st.warning(view.plain(complaint))
+    frame = view.frame(sizes)
+    if cache.ready() or not alone:
+        trace = cache.trace(cache.MODEL, frame.text)
+        if frame.target is not None:
+            trace = cache.trace(cache.MODEL, frame.text, frame.target)
+except TextError as error:
+    trouble = view.complain(error, _("French") if trace else _("English"))
+except cache.UnreadyError as error:
+    trouble = str(error)
+if trouble:
+    st.info(view.plain(trouble))
+if trace and frame:
+    view.fill(frame, trace)
+
 # The map of the model stands behind the page, so that on a phone the picture comes first.
 left, right = st.columns([4, 1], gap="medium")
 with left:
     chosen.run()
-with right:
-    component.model_map(frame.here.kind, frame.here.layer, sizes.layers, view.palette(), view.choose_kind)
+if frame:
+    with right:
+        here = frame.here
+        component.model_map(here.kind, here.layer, sizes.layers, view.palette(), view.choose_kind)

@@ -12,3 +12,10 @@ def load(name_or_folder: "str | Path") -> "Translator":
     from model.translator import load  # here, so that `import model.trace` needs no torch
 
     return load(name_or_folder)
+
+
+def threads(count: int) -> None:
+    """How many threads torch may use for one pass, in this whole process."""
+    import torch
+
+    torch.set_num_threads(count)

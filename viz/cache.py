@@ -1,34 +1,202 @@
-"""All memory of the app, and its only way to the model."""
+"""All memory of the app, and its only way to the model: a line in front, a bounded store behind."""
 
 import gc
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
 
+import numpy as np
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import model
-from model import experiments
+from model import checkpoint, experiments, quality
+from model.config import Config
 from model.trace import NEUTRAL, Change, Floats, Kind, Trace
-from model.translator import Translator
+from model.training import history
+from model.translator import MODELS, Translator
+from viz.line import FullError, Line
+from viz.text import _
+from viz.warmup import warmup
 
 MODEL, CHEATER = "en-fr", "cheater"
+THREADS = 1  # of torch in a process: with two, beside another busy process, a trace took ten times as long
+STORED = 192 * 2**20  # bytes of traces that a process keeps
+FORGET = 900.0  # seconds after which a trace that nobody asked for again is dropped
+
 turns = experiments.turns
 masked_softmax = experiments.masked_softmax  # cheaper than a look into a cache
+_log = logging.getLogger("headlight")
+T = TypeVar("T")
 
 
-@st.cache_resource(show_spinner=False)
-def translator(name: str = MODEL) -> Translator:
-    """One read-only model for all sessions."""
-    loaded = model.load(name)
-    loaded.trace("I am a student.")  # the first pass pays for torch's set-up; no reader should
-    # Streamlit collects garbage after every run. What torch brought stays for good: leave it out.
+class UnreadyError(RuntimeError):
+    """The model cannot answer now; says why, in a sentence for the reader."""
+
+
+# --- what is kept -----------------------------------------------------------------------------------------
+
+
+class Store:
+    """Read-only values by key, bounded by their bytes: what nobody asked for longest is dropped first.
+
+    Nothing is copied: a trace is frozen, and all readers share it. A key is made once; who asks for it
+    meanwhile waits for the same answer. A failure is not kept.
+    """
+
+    def __init__(self, most: int, forget: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.most, self.forget, self._clock = most, forget, clock
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[object, tuple[Any, int, float]] = (
+            OrderedDict()
+        )  # value, bytes, last asked for
+        self._coming: dict[object, Future[Any]] = {}
+        self.size = 0
+
+    def get(self, key: object, make: Callable[[], T]) -> T:
+        with self._lock:
+            self._drop()
+            if key in self._kept:
+                found: T
+                found, size, _asked_for = self._kept.pop(key)
+                self._kept[key] = found, size, self._clock()
+                return found
+            coming = self._coming.get(key)
+            mine: Future[Any] = Future()
+            if coming is None:
+                self._coming[key] = mine
+        if coming:
+            shared: T = coming.result()
+            return shared
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                del self._coming[key]
+            mine.set_exception(error)
+            raise
+        with self._lock:
+            del self._coming[key]
+            self._kept[key] = value, nbytes(value), self._clock()
+            self.size += nbytes(value)
+            self._drop()
+        mine.set_result(value)
+        return value
+
+    def _drop(self) -> None:
+        while self._kept:
+            key, (_value, size, asked_for) = next(iter(self._kept.items()))
+            if self.size <= self.most and self._clock() - asked_for <= self.forget:
+                return
+            del self._kept[key]
+            self.size -= size
+
+
+def nbytes(value: object) -> int:
+    """The bytes of all arrays in a dataclass."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if is_dataclass(value):
+        return sum(nbytes(getattr(value, field.name)) for field in fields(value))
+    return 0
+
+
+_store = Store(STORED, FORGET)
+_line = Line()
+
+
+# --- the way to the model ---------------------------------------------------------------------------------
+
+
+def warm() -> str:
+    """Check and load the weights, pay for what a first pass sets up. Says in a line why it failed, or ""."""
+    import viz.pages  # noqa: F401  plotly, pandas and all that a page imports
+
+    model.threads(THREADS)
+    try:
+        _load(MODEL).trace("I am a student.")
+    except checkpoint.CheckpointError as error:
+        _log.error("the model did not load: %s", error)
+        return f"the model did not load: {error}".splitlines()[0]
+    # Streamlit collects garbage after every run. What came until now stays for good: leave it out.
     gc.collect()
     gc.freeze()
-    return loaded
+    return ""
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
+_loading = threading.Lock()
+
+
+@cache
+def _loaded(name: str) -> Translator:
+    return model.load(name)
+
+
+def _load(name: str) -> Translator:
+    with _loading:  # `cache` alone would let two threads load at once
+        return _loaded(name)
+
+
+def config(name: str = MODEL) -> Config:
+    """The sizes of a model, before it is loaded. Raises UnreadyError."""
+    try:
+        return Config.load(MODELS / name / checkpoint.CONFIG)
+    except (OSError, ValueError, TypeError) as error:
+        raise UnreadyError(_unready()) from error
+
+
+def ready() -> bool:
+    """Whether the model can answer, without waiting for it. Begins the warm-up unless it has begun."""
+    warmup.start()
+    return warmup.ended and not warmup.failure
+
+
+def translator(name: str = MODEL) -> Translator:
+    """One read-only model for all sessions. Waits for the warm-up. Raises UnreadyError."""
+    if not warmup.ended:
+        with st.spinner(_("The model is being loaded.")):
+            warmup.wait()
+    if warmup.failure:
+        raise UnreadyError(_unready())
+    try:
+        return _load(name)
+    except checkpoint.CheckpointError as error:  # another model than that of the warm-up
+        _log.error("a model did not load: %s", error)
+        raise UnreadyError(_unready()) from error
+
+
+def _unready() -> str:
+    return _("The trained model cannot be read on this server. Its keeper finds the reason at /readyz.")
+
+
+def _asked(work: Callable[[], T]) -> T:
+    """The answer of `work`, in its turn among all readers. Raises UnreadyError."""
+    context = get_script_run_ctx(suppress_warning=True)
+    try:
+        return _line.ask(context.session_id if context else "", work)
+    except FullError as error:
+        said = _("Very many readers are asking this server just now. Try again in a few seconds.")
+        raise UnreadyError(said) from error
+
+
 def trace(name: str, text: str, target: str | None = None, change: Change = NEUTRAL) -> Trace:
-    """The trace of a sentence: a step to another layer or head runs no model. Raises TextError."""
-    return translator(name).trace(text, target, change)
+    """The trace of a sentence: a step to another layer or head runs no model.
+
+    Raises TextError and UnreadyError. The key is all that goes in, so that nobody is shown what another
+    reader typed, but by typing the same.
+    """
+    of = translator(name)
+    key = ("trace", name, text, target, change)
+    return _store.get(key, lambda: _asked(lambda: of.trace(text, target, change)))
+
+
+# --- what else pages ask for ------------------------------------------------------------------------------
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -45,7 +213,7 @@ def random_head(d_k: int, seed: int) -> experiments.RandomHead:
 
 def time_scores(d_k: int) -> experiments.Timing:
     """Dot product against additive attention on this machine, now: not kept."""
-    return experiments.time_scores(d_k)
+    return _asked(lambda: experiments.time_scores(d_k))
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -56,4 +224,59 @@ def encoding(count: int, d_model: int) -> Floats:
 
 def longest(name: str = MODEL) -> int:
     """The most pieces that a sentence of the training had."""
-    return translator(name).model.config.max_pieces
+    return config(name).max_pieces
+
+
+# --- training ---------------------------------------------------------------------------------------------
+
+smoothed_loss, smoothed_curve = experiments.smoothed_loss, experiments.smoothed_curve
+smoothed_floor, smoothed_target = experiments.smoothed_floor, experiments.smoothed_target
+PLACES = experiments.PLACES  # where dropout may stand
+count, tally = quality.count, quality.tally
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def curves(name: str = MODEL) -> history.Curves:
+    """What the run logged."""
+    return history.read(MODELS / name / "history.csv")
+
+
+def snapshots(name: str = MODEL) -> tuple[int, ...]:
+    """The steps at which the weights were kept, those that are shipped last."""
+    return *checkpoint.snapshots(MODELS / name), int(curves(name).steps[-1])
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def snapshot(name: str, step: int) -> Translator:
+    """The model as it was at `step`. All of a run's fit: each new sentence asks every one of them."""
+    if step == snapshots(name)[-1]:
+        return translator(name)
+    return Translator(
+        f"{name} at step {step}", checkpoint.load_snapshot(MODELS / name, step), translator(name).tokenizer
+    )
+
+
+def trace_at(name: str, step: int, text: str, target: str) -> Trace:
+    """The trace over `target` as the model was at `step`. Raises TextError and UnreadyError."""
+    of = snapshot(name, step)
+    return _store.get(("trace_at", name, step, text, target), lambda: _asked(lambda: of.trace(text, target)))
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def translation_at(name: str, step: int, text: str) -> str:
+    """What the model wrote by itself at `step`. Raises TextError and UnreadyError."""
+    of = snapshot(name, step)
+    return _asked(lambda: of.translate(text))
+
+
+def dropped(
+    name: str, text: str, target: str, places: tuple[experiments.Place, ...], rate: float, seed: int
+) -> Trace:
+    """The trace over `target` with dropout at `places`, as in training. Raises TextError and UnreadyError."""
+    whole = translator(name)
+
+    def work() -> Trace:
+        model_ = experiments.with_dropout(whole.model, places, rate, seed)
+        return Translator(name, model_, whole.tokenizer).trace(text, target)
+
+    return _store.get(("dropped", name, text, target, places, rate, seed), lambda: _asked(work))

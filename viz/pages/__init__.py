@@ -13,6 +13,7 @@ class Page:
     title: str
     draw: Callable[[Scene], None]
     offers: Offers = field(default_factory=dict)  # the values that its own query parameters may have
+    alone: Callable[[], None] | None = None  # draws the page where no model can be asked
 
 
 def pages() -> dict[str, Page]:
@@ -22,5 +23,5 @@ def pages() -> dict[str, Page]:
         "head": Page(_("One head"), head.draw, head.OFFERS),
         "masks": Page(_("Masks"), masks.draw, masks.OFFERS),
         "positions": Page(_("Positions"), positions.draw, positions.OFFERS),
-        "about": Page(_("About"), about.draw),
+        "about": Page(_("About"), about.draw, alone=about.alone),
     }

@@ -8,6 +8,10 @@ from viz.view import Scene
 
 
 def draw(_scene: Scene) -> None:
+    alone()
+
+
+def alone() -> None:
     words, card = st.columns(2, gap="large")
     with words:
         for section in prose("about").values():

@@ -33,6 +33,7 @@ class Rule:
     allowed: Tensor  # broadcasts to [B, H, Q, K]; True where a query may look
     keep: Tensor | None = None  # [H, 1, 1]; 0 removes a head. None keeps all
     scaled: bool = True  # divide QKᵀ by √d
+    uniform: Tensor | None = None  # [H, 1, 1]; True makes a head weigh all allowed keys alike. None: none
 
     def scale(self, d: int) -> float:
         return 1 / math.sqrt(d) if self.scaled else 1.0
@@ -40,7 +41,7 @@ class Rule:
     def rows(self, start: int, stop: int, keys: int) -> "Rule":
         """The same rule for the queries start..stop-1 and the first `keys` keys."""
         queries = slice(start, stop) if self.allowed.size(-2) > 1 else slice(None)
-        return Rule(self.allowed[..., queries, :keys], self.keep, self.scaled)
+        return Rule(self.allowed[..., queries, :keys], self.keep, self.scaled, self.uniform)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
@@ -50,7 +51,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
     has no softmax: its weights and its output are 0, and `allowed` alone tells which rows these are.
     """
     scores = q @ k.transpose(-2, -1) * rule.scale(q.size(-1))
-    weights = scores.masked_fill(~rule.allowed, -math.inf).softmax(dim=-1)
+    asked = scores if rule.uniform is None else scores.masked_fill(rule.uniform, 0.0)  # equal scores
+    weights = asked.masked_fill(~rule.allowed, -math.inf).softmax(dim=-1)
     weights = weights.masked_fill(~rule.allowed.any(dim=-1, keepdim=True), 0.0)
     output = weights @ v
     if rule.keep is not None:
@@ -60,6 +62,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
 
 def attend_fused(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Tensor:
     """The output of `attend` alone, [B, H, Q, d], from torch's fused kernel, in float32."""
+    if rule.uniform is not None:
+        q = q.masked_fill(rule.uniform, 0.0)  # every score 0, so every allowed key weighs the same
     # On CPUs the kernel is several times slower in bfloat16 than in float32, so training steps aside here.
     with torch.autocast(q.device.type, enabled=False):
         output = scaled_dot_product_attention(

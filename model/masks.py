@@ -11,7 +11,7 @@ from torch import Tensor
 
 from model.attention import Rule
 from model.config import PAD, Config
-from model.trace import NEUTRAL, Change, Kind
+from model.trace import NEUTRAL, Change, Head, Kind
 
 
 class Rules(NamedTuple):
@@ -46,7 +46,10 @@ def rules(source: Tensor, target: Tensor, config: Config, change: Change = NEUTR
         for mask, on in masks:
             allowed = allowed & mask if on else allowed.expand_as(allowed & mask)
         allowed = _block(allowed, kind, layer, queries, config.n_heads, change)
-        return Rule(allowed, _keep(kind, layer, config.n_heads, change), change.scale)
+        removed, uniform = (
+            _heads(chosen, kind, layer, config.n_heads) for chosen in (change.removed, change.uniform)
+        )
+        return Rule(allowed, None if removed is None else (~removed).float(), change.scale, uniform)
 
     return Rules(
         encoder=tuple(
@@ -84,13 +87,14 @@ def _block(allowed: Tensor, kind: Kind, layer: int, queries: int, n_heads: int, 
     return allowed
 
 
-def _keep(kind: Kind, layer: int, n_heads: int, change: Change) -> Tensor | None:
-    removed = [head.head for head in change.removed if (head.kind, head.layer) == (kind, layer)]
-    if not removed:
+def _heads(chosen: frozenset[Head], kind: Kind, layer: int, n_heads: int) -> Tensor | None:
+    """[H, 1, 1]: True for the chosen heads of one attention; None where none is."""
+    here = [head.head for head in chosen if (head.kind, head.layer) == (kind, layer)]
+    if not here:
         return None
-    keep = torch.ones(n_heads, 1, 1)
-    keep[removed] = 0
-    return keep
+    flags = torch.zeros(n_heads, 1, 1, dtype=torch.bool)
+    flags[here] = True
+    return flags
 
 
 def _positions(ids: Tensor, change: Change) -> Tensor | None:

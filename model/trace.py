@@ -58,6 +58,7 @@ class Change:
     cross_padding: Switch = Switch()  # source pads as keys of the cross-attention
     blocked: frozenset[Cell] = frozenset()
     removed: frozenset[Head] = frozenset()  # heads whose output is 0 before W_O
+    uniform: frozenset[Head] = frozenset()  # heads whose allowed keys all weigh the same
     positions: Literal["on", "off", "shuffled"] = "on"
     seed: int = 0  # which shuffle
     shift: int = 0  # added to every position
@@ -69,7 +70,7 @@ class Change:
         """Raise ValueError where the change names a layer or head that the model has not."""
         switches = (self.source_padding, self.target_padding, self.look_ahead, self.cross_padding)
         layers = [layer for switch in switches if switch.off != "all" for layer in switch.off]
-        places: list[Cell | Head] = [*self.blocked, *self.removed]
+        places: list[Cell | Head] = [*self.blocked, *self.removed, *self.uniform]
         layers += [place.layer for place in places if place.layer is not None]
         heads = [place.head for place in places if place.head is not None]
         for name, values, size in (("layer", layers, n_layers), ("head", heads, n_heads)):
@@ -124,7 +125,7 @@ class Stages(_Arrays):
     v: Floats  # (L, H, K, d)
     scores: Floats  # (L, H, Q, K)  QKᵀ/√d, before the mask
     allowed: Flags  # (L, H, Q, K)  True where the query may look
-    weights: Floats  # (L, H, Q, K)  softmax over the allowed keys; exactly 0 elsewhere
+    weights: Floats  # (L, H, Q, K)  softmax over the allowed keys, or equal; exactly 0 elsewhere
     output: Floats  # (L, H, Q, d)  weights times v; 0 for a removed head
 
 

@@ -6,7 +6,7 @@
 
 const kept = new Map();  // path: its own parameters, as it was left
 
-export default function ({data}) {
+export default function ({parentElement, data}) {
   const follow = (event) => {
     const link = event.target.closest?.('a[href]');
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -23,7 +23,8 @@ export default function ({data}) {
     event.stopImmediatePropagation();
     history.pushState({}, '', to);
     window.dispatchEvent(new PopStateEvent('popstate'));
-    document.body.dispatchEvent(new MouseEvent('mousedown', {bubbles: true}));  // a press beside it shuts a phone's menu
+    // A press beside it shuts a phone's menu of pages.
+    parentElement.dispatchEvent(new MouseEvent('mousedown', {bubbles: true, composed: true}));
   };
   window.addEventListener('click', follow, true);
   return () => window.removeEventListener('click', follow, true);

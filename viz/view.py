@@ -6,7 +6,7 @@ was wrong with it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
@@ -124,6 +124,14 @@ def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
     if any("\ufffd" in params.get(name, "") for name in ("text", "target")):
         found.append(_("The link holds characters that are not text (UTF-8); they are shown as \ufffd."))
     return found
+
+
+def check(name: str, values: Iterable[object]) -> None:
+    """Judge one parameter where its values hang on the model: call in front of the control it is bound to."""
+    offered = {name: tuple(map(str, values))}
+    for value in st.query_params.get_all(name):
+        for complaint in judge({name: value}, offered):
+            st.warning(plain(complaint))
 
 
 @dataclass(frozen=True)

@@ -256,7 +256,7 @@ def snapshot(name: str, step: int) -> Translator:
     )
 
 
-def trace_at(name: str, step: int, text: str, target: str) -> Trace:
+def trace_at(name: str, step: int, text: str, target: str | None) -> Trace:
     """The trace over `target` as the model was at `step`. Raises TextError and UnreadyError."""
     of = snapshot(name, step)
     return _store.get(("trace_at", name, step, text, target), lambda: _asked(lambda: of.trace(text, target)))
@@ -269,8 +269,11 @@ def translation_at(name: str, step: int, text: str) -> str:
     return _asked(lambda: of.translate(text))
 
 
+PLACES = ("sublayer", "embedding", "attention")  # where dropout may stand, as `experiments.Place` names them
+
+
 def dropped(
-    name: str, text: str, target: str, places: tuple[experiments.Place, ...], rate: float, seed: int
+    name: str, text: str, target: str | None, places: tuple[experiments.Place, ...], rate: float, seed: int
 ) -> Trace:
     """The trace over `target` with dropout at `places`, as in training. Raises TextError and UnreadyError."""
     whole = translator(name)

@@ -89,3 +89,30 @@ def exams(given: Mapping[str, Trace], alone: Mapping[str, Trace]) -> pd.DataFram
             ],
         }
     )
+
+
+def forcing(trace: Trace) -> pd.DataFrame:
+    """The rows of a training step: what goes in, what should come out and how probable that was."""
+    return pd.DataFrame(
+        {
+            _("goes in"): trace.target,
+            _("should come out"): trace.comes_out,
+            _("its probability"): [percent(float(share)) for share in np.exp(trace.piece_log_probs)],
+            _("likeliest"): [row[0].piece for row in trace.candidates],
+            _("loss, −log p"): [f"{-log:.3f}" for log in trace.piece_log_probs],
+        }
+    )
+
+
+def sentence_scores(
+    answers: Mapping[str, Sequence[str]], translations: Sequence[str], scores: Sequence[float]
+) -> pd.DataFrame:
+    """English sentences with their references, their translations and each one's BLEU."""
+    return pd.DataFrame(
+        {
+            _("English"): list(answers),
+            _("the model"): list(translations),
+            _("references"): [" / ".join(each) for each in answers.values()],
+            _("BLEU"): [f"{score:.1f}" for score in scores],
+        }
+    )

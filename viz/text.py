@@ -64,3 +64,10 @@ def examples() -> tuple[Example, ...]:
     with (ASSETS / "examples.toml").open("rb") as file:
         tables = tomllib.load(file)["example"]
     return tuple(Example(**{**table, "expect": Expectation(**table["expect"])}) for table in tables)
+
+
+@cache
+def references() -> dict[str, tuple[str, ...]]:
+    """Right French answers, written by hand, by their English sentence."""
+    with (ASSETS / "references.toml").open("rb") as file:
+        return {table["text"]: tuple(table["french"]) for table in tomllib.load(file)["sentence"]}

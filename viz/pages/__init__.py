@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from viz.pages import about, explore, head, masks, positions
+from viz.pages import about, explore, head, masks, positions, training
 from viz.text import _
 from viz.view import Offers, Scene
 
@@ -23,5 +23,6 @@ def pages() -> dict[str, Page]:
         "head": Page(_("One head"), head.draw, head.OFFERS),
         "masks": Page(_("Masks"), masks.draw, masks.OFFERS),
         "positions": Page(_("Positions"), positions.draw, positions.OFFERS),
+        "training": Page(_("Training"), training.draw, training.OFFERS),
         "about": Page(_("About"), about.draw, alone=about.alone),
     }

@@ -129,7 +129,7 @@ def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
 def check(name: str, values: Iterable[object]) -> None:
     """Judge one parameter where its values hang on the model: call in front of the control it is bound to."""
     offered = {name: tuple(map(str, values))}
-    for value in st.query_params.get_all(name):
+    for value in filter(None, st.query_params.get_all(name)):
         for complaint in judge({name: value}, offered):
             st.warning(plain(complaint))
 

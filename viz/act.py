@@ -1,14 +1,12 @@
 """The one act of every laboratory: the sentence as it is, the sentence with a `Change`, and what differs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
 from model.trace import NEUTRAL, Change, Trace
-from viz import tables, view
-from viz.chart import chart, choose_cell
-from viz.figures import Look, attention_map, signed_map
-from viz.reading import loss, number
+from viz import picture, tables
+from viz.reading import loss
 from viz.text import _
 from viz.view import Scene, View
 
@@ -27,27 +25,9 @@ def play(scene: Scene, change: Change, base: Change = NEUTRAL) -> Act:
     return Act(before, scene.again(change, True))
 
 
-def show(act: Act, here: View, key: str) -> None:
+def show(act: Act, here: View) -> None:
     """Before, after and difference, each kind of number on its one scale."""
-    before, after = here.picture(act.before), here.picture(act.after)
-    query, asked = here.cell(act.before)
-    difference = after.weights - before.weights
-    first = Look(view.palette(), here.values, narrow=True)
-    look = replace(first, rows=False)
-    figures = {
-        _("Before"): attention_map(before, query, asked, first),
-        _("After"): attention_map(after, query, asked, look),
-        _("Difference"): signed_map(before, difference, 1.0, query, asked, look),
-    }
-    for column, (title, figure) in zip(st.columns([4, 3, 3]), figures.items(), strict=True):
-        with column:
-            st.markdown(f"**{title}**")
-            chart(figure, f"{key}_{title}", title, choose_cell)
-    most = number(float(abs(difference).max()))
-    said = _(
-        "Difference: after less before; blue is more, red is less. Largest change of a weight here: {most}."
-    )
-    st.caption(said.format(most=most))
+    picture.attention(here, act.before, act.after)
 
 
 def consequences(act: Act, scene: Scene) -> None:

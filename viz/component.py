@@ -1,30 +1,44 @@
-"""The small components of the frame: map of the model, translation, links; scripts in `assets/component/`."""
+"""The components: the stage, and those of the frame: map of the model, translation, links.
+
+Their scripts stand in `assets/component/`.
+"""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from model.trace import Kind, Trace
-from viz.reading import percent
+from model.trace import KINDS, Kind, Trace
+from viz.reading import PAD, REASONS, RESTING, kind_name, percent, phrases, reason_name
+from viz.stage import Payload
 from viz.text import ASSETS, _
 from viz.theme import Palette
 
 
-def _component(name: str) -> Any:
+def _component(name: str, scripts: Sequence[str] = (), style: str = "frame.css") -> Any:
+    """A component of one script, or of several that are read as one: there is no build step."""
     folder = ASSETS / "component"
+    read = [(folder / script).read_text(encoding="utf-8") for script in scripts or (f"{name}.js",)]
     return st.components.v2.component(
         f"headlight_{name}",
         html='<div class="root"></div>',
-        css=(folder / "frame.css").read_text(encoding="utf-8"),
-        js=(folder / f"{name}.js").read_text(encoding="utf-8"),
+        css=(folder / style).read_text(encoding="utf-8"),
+        js="\n".join(read),
     )
 
 
 _MAP, _TRANSLATION, _LINK, _GO, _PAGES = map(_component, ("map", "translation", "link", "go", "pages"))
+
+
+_STAGE = _component(
+    "stage",
+    [f"stage/{script}.js" for script in ("data", "paint", "layout", "words", "stage")],
+    "stage/stage.css",
+)
+_BYTES = _component("bytes", ["stage/data.js", "stage/bytes.js"])
 
 
 def model_map(kind: Kind, layer: int, layers: int, palette: Palette, choose: Callable[[str], None]) -> None:
@@ -78,6 +92,115 @@ def translation(trace: Trace, palette: Palette) -> None:
         key="translation",
         data={"pieces": pieces, "whole": whole, "colour": palette.target, "label": _("French translation")},
     )
+
+
+def stage(
+    payload: Payload,
+    place: Mapping[str, Any],
+    usual: Mapping[str, Any],
+    palette: Palette,
+    values: bool,
+    follow: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """The maps of `payload`, stepped through in the browser.
+
+    `follow` is told of the place when the reader rests. `place` and `usual` are what the controls say and
+    what an address leaves out. With `values`, numbers stand in the cells.
+    """
+
+    def told() -> None:
+        said = _told()
+        # How much of what the stage told was heard: an echo of less must not undo a newer step.
+        st.session_state["stage_heard"] = said.get("seq", 0)
+        follow(said)
+
+    # The maps go apart from the place, so that a new place does not send them again.
+    with st.container(gap=None):
+        _STAGE(
+            key="stage",
+            data={
+                "maps": payload.name,
+                "place": dict(place),
+                "usual": dict(usual),
+                "told": st.session_state.get("stage_heard", 0),
+                "values": values,
+                "palette": asdict(palette),
+                "words": stage_words(),
+            },
+            on_place_change=told,
+        )
+        _BYTES(key="stage_bytes", data=payload.bytes, height=1)
+
+
+def wanted() -> tuple[str, int] | None:
+    """The kind and layer whose maps the stage lacks, where a long input is sent layer by layer."""
+    want = _told().get("want")
+    if isinstance(want, list) and len(want) == 2 and isinstance(want[0], str) and isinstance(want[1], int):
+        return want[0], want[1]
+    return None
+
+
+def _told() -> Mapping[str, Any]:
+    said = st.session_state.get("stage", {}).get("place")
+    return said if isinstance(said, Mapping) else {}
+
+
+def stage_words() -> dict[str, Any]:
+    """Every word that the stage may show."""
+    return {
+        **phrases(),
+        "kinds": {kind: kind_name(kind) for kind in KINDS},
+        "reasons": [reason_name(reason) for reason in REASONS],
+        "resting": RESTING,
+        "pad": PAD,
+        "panels": [_("Before"), _("After"), _("Difference")],
+        "buttons": {
+            "map": _("One head"),
+            "heads": _("Its layer"),
+            "all": _("All layers"),
+            "lines": _("Lines"),
+            "play": _("Play"),
+            "pause": _("Pause"),
+            "hide": _("Hide"),
+            "reveal": _("Show"),
+            "hall": _("Hall"),
+            "closer": _("Closer"),
+            "wider": _("Wider"),
+            "several": _("Several heads"),
+        },
+        "titles": {
+            "play": _("Step through the heads (space)"),
+            "hide": _("Cover the picture until pressed again (h)"),
+            "hall": _("Nothing but the picture; Escape leaves it (f)"),
+            "several": _("A click on a small map lays its lines over the others"),
+        },
+        "bar": _("The picture"),
+        "view": _("Drawn as"),
+        "faint": _("Lines from"),
+        "covered": _("Hidden. Press h to show it."),
+        "keysHelp": _(
+            "Left and right: heads. Up and down: layers. With shift: row and column. "
+            "Space plays, h hides, f fills the screen."
+        ),
+        "table": _("The same map as a table"),
+        "asked": _("is asked (key): {side}"),
+        "asks": _("asks (query): {side}"),
+        "goes": _(", goes in → comes out"),
+        "queries": _("asks (query)"),
+        "goesIn": _("goes in (query)"),
+        "keys": _("is asked (key)"),
+        "nothingAllowed": _("nothing allowed"),
+        "reads": _("reads {key}: {weight}"),
+        "sharpest": _("sharpest row: {query} reads {key}, {share}"),
+        "hiddenShare": _("Lines under {faint} are not drawn; together they hold {share} of all weight."),
+        "window": _("{shown} of {all} pieces are shown: drag the map to see the others."),
+        "meanNote": _("The mean over heads is a summary for the eye; the model never uses it."),
+        "change": _('{head}, working on "{query}", gives "{key}" {before} before and {after} after.'),
+        "differs": _(
+            "Difference: after less before; blue is more, red is less. "
+            "Largest change of a weight here: {most}."
+        ),
+    }
 
 
 def copy_link() -> None:

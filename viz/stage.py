@@ -87,8 +87,8 @@ def pack(sets: Sequence[Mapping[str, Maps]], look: Place | None = None, bits: Bi
     parts: list[tuple[str, NDArray[Any]]] = []
     for index, others in enumerate(sets):
         for kind, each in others.items():
-            name.update(np.ascontiguousarray(each.weights))
-            name.update(np.ascontiguousarray(each.codes))
+            name.update(np.ascontiguousarray(each.weights).data)
+            name.update(np.ascontiguousarray(each.codes).data)
             place = f"{index}.{kind}"
             for layer, weights in enumerate(each.weights):
                 if whole or look in (None, (kind, layer)):

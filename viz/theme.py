@@ -26,6 +26,7 @@ class Palette:
     signed: tuple[
         tuple[float, str], ...
     ]  # scores and differences, 0.5 in the middle; less is red, more is blue
+    overlay: tuple[str, ...]  # heads whose lines are laid over one another; each carries its number too
 
     def token(self, side: Literal["source", "target"]) -> str:
         return self.source if side == "source" else self.target
@@ -42,6 +43,7 @@ PALETTES: dict[Mode, Palette] = {
         target="#6f3aa8",
         accent="#b93c0a",
         weights=((0.0, "#eaf1fa"), (0.25, "#a9c9e8"), (0.5, "#5a9bd0"), (0.75, "#1f63a8"), (1.0, "#08306b")),
+        overlay=("#b93c0a", "#0b5fa5", "#0b6b50", "#6f3aa8", "#8a6100", "#a0246b", "#35618f", "#4b5320"),
         signed=((0.0, "#8c1024"), (0.25, "#e08b78"), (0.5, "#f7f5f2"), (0.75, "#77aad4"), (1.0, "#0b3d7a")),
     ),
     "dark": Palette(
@@ -54,6 +56,7 @@ PALETTES: dict[Mode, Palette] = {
         target="#c9a3f0",
         accent="#e8702a",
         weights=((0.0, "#1d2938"), (0.25, "#2b5a8c"), (0.5, "#4a90c8"), (0.75, "#93c5ea"), (1.0, "#eaf5ff")),
+        overlay=("#ff9154", "#6db7ff", "#62d2a9", "#c9a3f0", "#e3bd45", "#ff8fc4", "#9fc3e8", "#bccb7a"),
         signed=((0.0, "#ffb3a3"), (0.25, "#a8473c"), (0.5, "#1f2227"), (0.75, "#35699c"), (1.0, "#b5dcff")),
     ),
 }

@@ -8,7 +8,7 @@ was wrong with it.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import streamlit as st
 
@@ -19,8 +19,10 @@ from viz.reading import Map, favourite, find, percent, roles
 from viz.text import _, examples
 from viz.theme import PALETTES, Palette
 
-Drawing = Literal["map", "lines"]
-DRAWINGS: tuple[Drawing, ...] = ("map", "lines")
+Drawing = Literal["map", "heads", "all", "lines"]
+DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
+FAINT = 3  # per cent: lines with less weight are not drawn
+FAINTEST, SEVERAL = 50, re.compile(r"\d{1,3}(,\d{1,3}){0,31}")
 
 
 class Sizes(NamedTuple):
@@ -40,9 +42,14 @@ class View:
     head: int
     row: int
     column: int | None  # None is the row's favourite
-    mean: bool
-    drawing: Drawing
-    values: bool
+    sizes: Sizes
+    mean: bool = False
+    drawing: Drawing = "map"
+    values: bool = False
+    faint: int = FAINT  # per cent
+    also: str = ""  # heads whose lines are laid over the chosen head's, from 1: "2,5"
+    hall: bool = False  # nothing but the picture
+    still: bool = False  # drawn with plotly, without the stage
 
     def picture(self, trace: Trace) -> Map:
         return Map(trace, self.kind, self.layer, None if self.mean else self.head)
@@ -103,6 +110,9 @@ def offers(sizes: Sizes) -> Offers:
         "drawing": DRAWINGS,
         "mean": FLAG,
         "values": FLAG,
+        "faint": numbers(0, FAINTEST),
+        "hall": FLAG,
+        "still": FLAG,
     }
 
 
@@ -121,6 +131,8 @@ def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
                 'The link asked for {name} "{value}", but there is only: {what}. The usual one is shown.'
             )
             found.append(said.format(name=name, value=shown, what=what))
+    if params.get("also") and not SEVERAL.fullmatch(params["also"]):
+        found.append(_("The link's list of heads (also) is not of the form 2,5: no head is laid over."))
     if any("\ufffd" in params.get(name, "") for name in ("text", "target")):
         found.append(_("The link holds characters that are not text (UTF-8); they are shown as \ufffd."))
     return found
@@ -164,7 +176,7 @@ def frame(sizes: Sizes) -> Frame:
             component.links("examples", _example_places(text or ""))
         finder = st.popover(_("Find a head"))
         with st.popover(_("More")):
-            drawing, mean, values, row, column, target = _more(sizes, first.row)
+            more, target = _more(sizes, first.row)
     with st.container(horizontal=True, vertical_alignment="center"):
         french = st.container()
         with st.container(horizontal=True, vertical_alignment="center", width=220):
@@ -176,17 +188,8 @@ def frame(sizes: Sizes) -> Frame:
             _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"
         )
         layer = stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
-        head = stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=mean)
-    here = View(
-        kind=cast(Kind, kind or first.kind),
-        layer=layer - 1,
-        head=head - 1,
-        row=row - 1,
-        column=column - 1 if column else None,
-        mean=mean,
-        drawing=drawing,
-        values=values,
-    )
+        head = stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=more["mean"])
+    here = View(cast(Kind, kind or first.kind), layer - 1, head - 1, sizes=sizes, **more)
     return Frame(text or "", target or None, finder, french, here)
 
 
@@ -214,18 +217,21 @@ def notes(frame: Frame, trace: Trace) -> list[str]:
     return said
 
 
-def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, str]:
-    """What few readers need at first sight."""
+def _more(sizes: Sizes, first_row: int) -> tuple[dict[str, Any], str]:
+    """What few readers need at first sight: the rest of the `View`, and a French sentence to be forced."""
     drawing = st.segmented_control(
         _("Drawn as"), DRAWINGS, default="map", required=True, key="drawing", bind="query-params"
     )
-    mean = st.toggle(
-        _("Mean of all heads"),
-        key="mean",
-        bind="query-params",
-        help=_("A summary for the eye. The model itself never uses it."),
-    )
-    values = st.toggle(_("Numbers in the cells"), key="values", bind="query-params")
+    switches = {
+        "mean": (_("Mean of all heads"), _("A summary for the eye. The model itself never uses it.")),
+        "values": (_("Numbers in the cells"), None),
+        "hall": (_("Hall: nothing but the picture"), _("Escape or f leaves it.")),
+        "still": (_("Drawn by Plotly"), _("For browsers in which the stage does not run: steps are slower.")),
+    }
+    on = {
+        key: st.toggle(name, key=key, bind="query-params", help=said)
+        for key, (name, said) in switches.items()
+    }
     row = st.number_input(_("Row that asks"), 1, sizes.pieces, first_row, key="row", bind="query-params")
     column = st.number_input(
         _("Column that is asked (0: the row's favourite)"),
@@ -235,6 +241,8 @@ def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, 
         key="column",
         bind="query-params",
     )
+    faint = st.number_input(_("Lines from (per cent)"), 0, FAINTEST, FAINT, key="faint", bind="query-params")
+    also = st.text_input(_("Heads laid over it, as lines (2,5)"), key="also", bind="query-params")
     target = st.text_input(
         _("A French sentence of your own"),
         key="target",
@@ -243,7 +251,15 @@ def _more(sizes: Sizes, first_row: int) -> tuple[Drawing, bool, bool, int, int, 
             "The decoder is fed this sentence instead of its own choice (teacher forcing). Empty: its own."
         ),
     )
-    return drawing or "map", mean, values, row, column, target or ""
+    view = {
+        "drawing": drawing or "map",
+        "row": row - 1,
+        "column": column - 1 if column else None,
+        "faint": faint,
+        "also": also if also and SEVERAL.fullmatch(also) else "",
+        **on,
+    }
+    return view, target or ""
 
 
 def complain(error: TextError, what: str) -> str:
@@ -262,6 +278,51 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:<>&])")
 def plain(text: str) -> str:
     """Text for an element that reads markdown, so that what is shown is the text."""
     return _MARKUP.sub(r"\\\1", text)
+
+
+def controls(here: View) -> dict[str, Any]:
+    """Where the reader stands, as the address says it: for the stage."""
+    return {
+        "kind": here.kind,
+        "layer": here.layer + 1,
+        "head": here.head + 1,
+        "row": here.row + 1,
+        "column": 0 if here.column is None else here.column + 1,
+        "mean": here.mean,
+        "drawing": here.drawing,
+        "faint": here.faint,
+        "also": here.also,
+        "hall": here.hall,
+    }
+
+
+def at_first(sizes: Sizes) -> View:
+    """Where a reader arrives; an address leaves out what stands there."""
+    first = examples()[0]
+    return View(cast(Kind, first.kind), first.layer - 1, first.head - 1, first.row - 1, None, sizes)
+
+
+def follow(told: Mapping[str, Any], sizes: Sizes) -> None:
+    """Set the frame's controls to where the stage says the reader is.
+
+    What a browser sends is not trusted: a value that no address may hold is passed over.
+    """
+    offered, known = offers(sizes), controls(at_first(sizes))
+    moves = {}
+    for name in known.keys() & told.keys():
+        value = told[name]
+        if name == "also":
+            good = isinstance(value, str) and (not value or SEVERAL.fullmatch(value))
+        else:
+            good = type(value) is type(known[name]) and _written(value) in offered[name]
+        if good:
+            moves[name] = value
+    place(**moves)
+
+
+def _written(value: object) -> str:
+    """A value as the address writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def choose_kind(kind: str) -> None:

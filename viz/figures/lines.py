@@ -9,20 +9,19 @@ from viz.reading import Map, number, outgoing, row_names, side
 from viz.text import _
 from viz.theme import Palette, escape, label_size
 
-FAINT = 0.03  # lighter lines are not drawn
 STEPS = 12  # shades of opacity
 
 
-def attention_lines(picture: Map, query: int, palette: Palette) -> go.Figure:
+def attention_lines(picture: Map, query: int, palette: Palette, faint: float) -> go.Figure:
     """Queries on the left, keys on the right; the chosen row's lines in the accent colour.
 
-    Lines under `FAINT` are left out; `hidden` says how much weight that is. A marker in the middle
+    Lines under `faint` are left out; `hidden` says how much weight that is. A marker in the middle
     of each line carries the exact weight and takes the click; its customdata is [query, key].
     """
     queries, keys = picture.trace.axes(picture.kind)
     figure = sheet(palette, HEIGHT)
     left, right = _places(len(queries)), _places(len(keys))
-    drawn = np.argwhere(picture.weights >= FAINT).tolist()
+    drawn = np.argwhere(picture.weights >= max(faint, 1e-9)).tolist()
     shade = np.ceil(picture.weights * STEPS).astype(int)
     for chosen in (False, True):
         for step in range(1, STEPS + 1):
@@ -80,10 +79,10 @@ def attention_lines(picture: Map, query: int, palette: Palette) -> go.Figure:
     return figure
 
 
-def hidden(picture: Map) -> float:
+def hidden(picture: Map, faint: float) -> float:
     """The share of all weight that lies on lines too faint to be drawn."""
     weights = picture.weights
-    return float(weights[weights < FAINT].sum() / max(weights.sum(), 1e-9))
+    return float(weights[weights < faint].sum() / max(weights.sum(), 1e-9))
 
 
 def _places(count: int) -> np.ndarray:

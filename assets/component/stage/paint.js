@@ -1,0 +1,196 @@
+// Drawing: what a map, its small copies and its lines look like. Nothing here knows keys, clicks or Python.
+
+const GAP = 3;  // px between small maps
+
+// 256 colours between the stops [[0, '#rrggbb'], ...], as pixels of an ImageData.
+function shades(stops) {
+  const rgb = stops.map(([at, hex]) => [at, ...[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16))]);
+  return Uint32Array.from({length: 256}, (_, i) => {
+    const at = i / 255, after = Math.max(1, rgb.findIndex(([stop]) => stop >= at));
+    const [a, b] = [rgb[after - 1], rgb[after]], share = (at - a[0]) / (b[0] - a[0]);
+    const [r, g, blue] = [1, 2, 3].map((j) => Math.round(a[j] + share * (b[j] - a[j])));
+    return (255 << 24 | blue << 16 | g << 8 | r) >>> 0;
+  });
+}
+
+class Paint {
+  constructor(ctx, palette, font) {
+    Object.assign(this, {ctx, palette, font});
+    this.shades = {weights: shades(palette.weights), signed: shades(palette.signed)};
+    this.strips = new Map();
+    this.outlines = new Map();
+    this.hatch = this.pattern();
+  }
+
+  pattern() {
+    const tile = document.createElement('canvas');
+    tile.width = tile.height = 8;
+    const ctx = tile.getContext('2d');
+    ctx.fillStyle = this.palette.blocked;
+    ctx.fillRect(0, 0, 8, 8);
+    ctx.strokeStyle = this.palette.hatch;
+    ctx.beginPath();
+    for (const at of [-8, 0, 8]) { ctx.moveTo(at - 1, 9); ctx.lineTo(at + 9, -1); }
+    ctx.stroke();
+    return this.ctx.createPattern(tile, 'repeat');
+  }
+
+  // All heads of a layer as pixels, one beside the other: stepping through heads only copies.
+  strip(maps, {set, kind, layer}) {
+    const key = `${maps.name}.${set}.${kind}.${layer}`;
+    let strip = this.strips.get(key);
+    if (!strip) {
+      const {heads} = maps.kinds[kind];
+      strip = this.pixels(maps, Array.from({length: heads}, (_, head) => ({set, kind, layer, head})));
+      if (this.strips.size > 64) this.strips.clear();
+      this.strips.set(key, strip);
+    }
+    return strip;
+  }
+
+  pixels(maps, places) {
+    const {queries, keys} = maps.kinds[places[0].kind], [rows, columns] = [queries.length, keys.length];
+    const image = new ImageData(columns * places.length, rows), pixels = new Uint32Array(image.data.buffer);
+    const signed = places[0].set === DIFFERENCE, colours = signed ? this.shades.signed : this.shades.weights;
+    const [slope, lift] = signed ? [127.5, 128] : [255, 0.5];
+    places.forEach((place, index) => {
+      const weights = maps.weights(place);
+      for (let row = 0, i = 0; row < rows; row += 1) {
+        let at = row * columns * places.length + index * columns;
+        for (let column = 0; column < columns; column += 1, i += 1, at += 1) {
+          pixels[at] = colours[(weights[i] * slope + lift) & 255];
+        }
+      }
+    });
+    const canvas = document.createElement('canvas');
+    canvas.width = image.width;
+    canvas.height = rows;
+    canvas.getContext('2d').putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  // The blocked cells of a place as one path, a cell being 1 x 1.
+  blocked(maps, place) {
+    if (place.set === DIFFERENCE) return null;
+    const key = `${maps.name}.${place.set}.${place.kind}.${maps.mask(place)}`;
+    if (!this.outlines.has(key)) {
+      const {queries, keys} = maps.kinds[place.kind], codes = maps.codes(place), path = new Path2D();
+      let any = false;
+      for (let row = 0; row < queries.length; row += 1) {
+        for (let from = 0; from < keys.length; from += 1) {
+          let to = from;
+          while (to < keys.length && codes[row * keys.length + to]) to += 1;
+          if (to > from) { path.rect(from, row, to - from, 1); any = true; from = to; }
+        }
+      }
+      if (this.outlines.size > 64) this.outlines.clear();
+      this.outlines.set(key, any ? path : null);
+    }
+    return this.outlines.get(key);
+  }
+
+  // The cells of `window` {row, column, rows, columns} of a place, into a box of the canvas.
+  cells(maps, place, box, window) {
+    const {ctx} = this, {keys} = maps.kinds[place.kind];
+    const strip = place.head === null ? this.pixels(maps, [place]) : this.strip(maps, place);
+    const [across, down] = [box.w / window.columns, box.h / window.rows];
+    ctx.imageSmoothingEnabled = across < 1;
+    ctx.imageSmoothingQuality = 'medium';
+    const left = (place.head ?? 0) * keys.length + window.column;
+    ctx.drawImage(strip, left, window.row, window.columns, window.rows, box.x, box.y, box.w, box.h);
+    const path = this.blocked(maps, place);
+    if (path) {
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(box.x, box.y, box.w, box.h);
+      ctx.clip();
+      const placed = new Path2D();
+      placed.addPath(path, new DOMMatrix([across, 0, 0, down, box.x - window.column * across, box.y - window.row * down]));
+      ctx.fillStyle = this.hatch;
+      ctx.fill(placed);
+      ctx.restore();
+    }
+  }
+
+  // Lines of the ground between the cells, where there is room for them.
+  grid(box, window) {
+    const {ctx} = this, [across, down] = [box.w / window.columns, box.h / window.rows];
+    if (Math.min(across, down) < 7) return;
+    ctx.fillStyle = this.palette.ground;
+    for (let i = 1; i < window.columns; i += 1) ctx.fillRect(box.x + i * across - 0.5, box.y, 1, box.h);
+    for (let i = 1; i < window.rows; i += 1) ctx.fillRect(box.x, box.y + i * down - 0.5, box.w, 1);
+  }
+
+  frame(box, colour, width) {
+    this.ctx.strokeStyle = colour;
+    this.ctx.lineWidth = width;
+    this.ctx.strokeRect(box.x, box.y, box.w, box.h);
+  }
+
+  text(text, x, y, {size = 14, colour = this.palette.text, align = 'left', bold = false, angle = 0, room = Infinity} = {}) {
+    const {ctx} = this;
+    this.type(size, bold);
+    ctx.fillStyle = colour;
+    ctx.textAlign = align;
+    ctx.textBaseline = 'middle';
+    const shown = this.fit(text, room);
+    if (!angle) { ctx.fillText(shown, x, y); return; }
+    ctx.save();
+    ctx.translate(x, y);
+    ctx.rotate(angle);
+    ctx.fillText(shown, 0, 0);
+    ctx.restore();
+  }
+
+  type(size, bold = false) {
+    this.ctx.font = `${bold ? '700 ' : ''}${size}px ${this.font}`;
+  }
+
+  width(text, size, bold = false) {
+    this.type(size, bold);
+    return this.ctx.measureText(text).width;
+  }
+
+  // `text`, or as much of its beginning as fits.
+  fit(text, room) {
+    if (this.ctx.measureText(text).width <= room) return text;
+    const letters = [...text];
+    while (letters.length > 1 && this.ctx.measureText(letters.join('') + '…').width > room) letters.pop();
+    return letters.join('') + '…';
+  }
+
+  legend(x, y, wide, signed) {
+    const {ctx} = this, ramp = ctx.createLinearGradient(x, 0, x + wide, 0);
+    for (const [at, colour] of signed ? this.palette.signed : this.palette.weights) ramp.addColorStop(at, colour);
+    ctx.fillStyle = ramp;
+    ctx.fillRect(x, y, wide, 10);
+    for (const at of [0, 0.5, 1]) {
+      const said = signed ? 2 * at - 1 : at;
+      this.text(String(said).replace('-', '−'), x + at * wide, y + 21, {size: 13, colour: this.palette.quiet, align: 'center'});
+    }
+  }
+
+  // Lines from queries to keys, thicker and darker with their weight. `ends(query, key)` gives [y left, y right].
+  lines(weights, columns, {from, to, ends, faint, colour, dash = [], only = null}) {
+    const {ctx} = this, steps = 10, paths = Array.from({length: steps}, () => null);
+    for (let i = 0; i < weights.length; i += 1) {
+      if (weights[i] < faint || weights[i] === 0) continue;
+      const query = Math.floor(i / columns);
+      if (only !== null && query !== only) continue;
+      const step = Math.min(steps - 1, Math.floor(weights[i] * steps)), [y1, y2] = ends(query, i % columns);
+      const path = paths[step] ??= new Path2D();
+      path.moveTo(from, y1);
+      path.lineTo(to, y2);
+    }
+    ctx.strokeStyle = colour;
+    ctx.setLineDash(dash);
+    paths.forEach((path, step) => {
+      if (!path) return;
+      ctx.globalAlpha = (step + 1) / steps;
+      ctx.lineWidth = 0.7 + 4 * (step + 0.5) / steps;
+      ctx.stroke(path);
+    });
+    ctx.globalAlpha = 1;
+    ctx.setLineDash([]);
+  }
+}

@@ -1,0 +1,714 @@
+// The stage: attention maps that are stepped through in the browser. Python sends the maps once (bytes.js) and says
+// where the reader stands; steps happen here, and Python is told of the place when the reader rests.
+// data: {maps: name of a payload, place, usual, told, values, palette, words}. A place is told in the terms of the
+// address, layers and heads from 1: {kind, layer, head, row, column, mean, drawing, faint, also, hall}.
+
+const PAUSE = 300;  // ms without a step until Python is told
+const LOST = 2500;  // ms after which something told and not answered is told again
+const BEAT = 900;  // ms a map stays while playing
+const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3]];
+const VIEWS = ['map', 'heads', 'all', 'lines'];
+
+const make = (tag, name, text) => {
+  const node = document.createElement(tag);
+  if (name) node.className = name;
+  if (text) node.textContent = text;
+  return node;
+};
+
+class Stage {
+  constructor(root) {
+    this.root = root;
+    this.seq = 0;
+    this.sentAt = 0;
+    this.zoom = null;
+    this.moved = {row: 0, column: 0};
+    this.hover = null;
+    this.covered = {sheet: false, said: false};
+    this.build();
+    this.arrived = () => this.load();
+    this.pressed = (event) => this.cover(event);
+    this.flushed = (event) => { if (!event.composedPath().includes(this.node)) this.flush(); };
+    this.sizes = new ResizeObserver(() => this.redraw());
+  }
+
+  build() {
+    const {root} = this;
+    this.node = make('div', 'stage');
+    this.bar = make('div', 'bar');
+    this.bar.setAttribute('role', 'toolbar');
+    this.said = make('div', 'said');
+    this.aloud = make('p', 'aloud');
+    this.aloud.setAttribute('aria-live', 'polite');
+    this.said.append(this.aloud);
+    this.sheet = make('div', 'sheet');
+    this.sheet.tabIndex = 0;
+    this.sheet.setAttribute('role', 'application');
+    this.base = make('canvas', 'base');
+    this.over = make('canvas', 'over');
+    for (const canvas of [this.base, this.over]) canvas.setAttribute('aria-hidden', 'true');
+    this.tip = make('div', 'tip');
+    this.sheet.append(this.base, this.over, this.tip);
+    this.facts = make('div', 'facts quiet');
+    this.table = make('details', 'twin');
+    this.hall = make('dialog', 'hall');
+    this.node.append(this.bar, this.said, this.sheet, this.facts, this.table);
+    root.replaceChildren(this.node, this.hall);
+    this.node.addEventListener('keydown', (event) => this.key(event));
+    for (const type of ['keyup', 'keypress']) this.node.addEventListener(type, (event) => event.stopPropagation());
+    this.sheet.addEventListener('pointerdown', (event) => this.down(event));
+    this.sheet.addEventListener('pointermove', (event) => this.move(event));
+    this.sheet.addEventListener('pointerup', (event) => this.up(event));
+    this.sheet.addEventListener('pointerleave', () => this.mark(null));
+    this.sheet.addEventListener('wheel', (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      this.zoomBy(event.deltaY > 0 ? 1.25 : 0.8);
+    }, {passive: false});
+    this.hall.addEventListener('close', () => { if (this.place?.hall) this.step({hall: false}); });
+    this.table.addEventListener('toggle', () => this.tabulate());
+  }
+
+  // --- what Python says -----------------------------------------------------------------------------------------
+
+  show(data, tell) {
+    this.tell = (said) => tell('place', said);
+    this.data = data;
+    this.words = data.words;
+    if (!this.connected) {
+      this.connected = true;
+      document.addEventListener('keydown', this.pressed);
+      document.addEventListener('pointerdown', this.flushed, true);
+      headlight.news.addEventListener('maps', this.arrived);
+      this.sizes.observe(this.root);
+    }
+    this.load();
+  }
+
+  // Take the maps that Python speaks of, when they are there; until then the old picture stays.
+  load() {
+    const {data} = this, maps = headlight.maps.get(data.maps);
+    this.node.setAttribute('aria-busy', String(!maps));
+    if (!maps) return;
+    if (maps !== this.maps) { this.maps = maps; this.zoom = null; }
+    const palette = JSON.stringify(data.palette);
+    if (palette !== this.palette) {
+      this.palette = palette;
+      this.paint = new Paint(this.base.getContext('2d'), data.palette, getComputedStyle(this.node).fontFamily);
+      this.paint.over = new Paint(this.over.getContext('2d'), data.palette, this.paint.font);
+      this.node.style.setProperty('--accent', data.palette.accent);
+    }
+    // What Python says is an echo where it has not heard the last step yet; a newer step stands.
+    if (!this.place || data.told >= this.seq) {
+      this.seq = Math.max(this.seq, data.told);
+      this.place = this.inside(data.place);
+    } else if (!this.timer && performance.now() - this.sentAt > LOST) {
+      this.send();  // it was told while the server was away
+    }
+    this.controls();
+    this.redraw();
+  }
+
+  // A place of the address, as the maps count: from 0, and inside what there is.
+  inside(place) {
+    const kind = this.maps.kinds[place.kind] ? place.kind : Object.keys(this.maps.kinds)[0];
+    const {layers, heads} = this.maps.kinds[kind], held = (at, count) => Math.min(Math.max(0, at - 1), count - 1);
+    return {...place, kind, layer: held(place.layer, layers), head: held(place.head, heads), row: place.row - 1, column: place.column - 1,
+      also: place.also.split(',').map((head) => Number(head) - 1).filter((head) => head >= 0 && head < heads)};
+  }
+
+  outside() {
+    const {kind, layer, head, row, column, mean, drawing, faint, also, hall} = this.place;
+    return {kind, layer: layer + 1, head: head + 1, row: row + 1, column: column + 1, mean, drawing, faint,
+      also: also.map((head) => head + 1).join(','), hall};
+  }
+
+  // --- what Python is told --------------------------------------------------------------------------------------
+
+  step(change) {
+    this.place = {...this.place, ...change};
+    this.seq += 1;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.send(), PAUSE);
+    this.controls();
+    this.redraw();
+  }
+
+  flush() {
+    if (this.timer) this.send();
+  }
+
+  // The address first: when Streamlit then finds its controls there already, it adds nothing to the history.
+  send() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.sentAt = performance.now();
+    const place = this.outside(), url = new URL(location.href);
+    for (const [name, value] of Object.entries(place)) {
+      if (value === this.data.usual[name]) url.searchParams.delete(name);
+      else url.searchParams.set(name, value);
+    }
+    url.searchParams.sort();
+    history.replaceState(history.state, '', url);
+    this.tell({...place, seq: this.seq, want: this.missing()});
+  }
+
+  missing() {
+    const {kind, layer, drawing} = this.place, layers = drawing === 'all' ? layersOf(this, this.place) : [layer];
+    const lacks = layers.find((layer) => !this.maps.has(kind, layer));
+    return lacks === undefined ? null : [kind, lacks];
+  }
+
+  // Called when the page is left, and also before Python's next word is shown: then the stage stays where it is.
+  leave() {
+    setTimeout(() => {
+      if (this.root.isConnected) return;
+      this.pause();
+      clearTimeout(this.timer);
+      this.connected = false;
+      document.removeEventListener('keydown', this.pressed);
+      document.removeEventListener('pointerdown', this.flushed, true);
+      headlight.news.removeEventListener('maps', this.arrived);
+      this.sizes.disconnect();
+    });
+  }
+
+  // --- drawing --------------------------------------------------------------------------------------------------
+
+  redraw() {
+    this.frame ??= requestAnimationFrame(() => { this.frame = null; this.draw(); });
+  }
+
+  at(set = 0) {
+    const {kind, layer, head, mean} = this.place;
+    return {set, kind, layer, head: mean ? null : head};
+  }
+
+  // The chosen [query, key], inside this sentence; the row's favourite where no key was chosen.
+  cell() {
+    const {kind, row, column} = this.place, {queries, keys} = this.maps.kinds[kind], query = Math.min(row, queries.length - 1);
+    const chosen = column >= 0 && column < keys.length;
+    return [query, chosen || !this.maps.has(kind, this.place.layer) ? Math.max(0, column) : this.maps.favourite(this.at(), query)];
+  }
+
+  draw() {
+    if (!this.maps) return;
+    const lack = this.missing()?.join();
+    if (lack) {  // the old picture stays
+      this.node.setAttribute('aria-busy', 'true');
+      if (lack !== this.lack || performance.now() - this.sentAt > LOST) this.send();
+      this.lack = lack;
+      return;
+    }
+    this.node.setAttribute('aria-busy', 'false');
+    const hall = this.place.hall;
+    if (hall !== this.hall.open) this.enter(hall);
+    const width = hall ? innerWidth - 48 : this.root.clientWidth;
+    if (!width) return;
+    this.layout = arrange(this, width, this.place);
+    const height = hall ? this.layout.height : this.height(width);
+    for (const canvas of [this.base, this.over]) {
+      const [w, h] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
+      if (canvas.width !== w || canvas.height !== h) {
+        Object.assign(canvas, {width: w, height: h});
+        Object.assign(canvas.style, {width: `${width}px`, height: `${height}px`});
+      }
+      const ctx = canvas.getContext('2d');
+      ctx.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+      ctx.clearRect(0, 0, width, height);
+    }
+    for (const item of this.layout.items) {
+      if (item.type === 'map') this.drawMap(item);
+      else if (item.type === 'tiles') this.drawTiles(item);
+      else this.drawLines(item);
+      if (item.title) this.paint.text(item.title.text, item.title.x, item.title.y, {size: 17, bold: true});
+    }
+    this.mark(this.hover);
+    this.say();
+  }
+
+  // As tall as the tallest kind, so that nothing below moves when another kind is chosen.
+  height(width) {
+    const {drawing} = this.place, key = [width, drawing, this.maps.name, this.zoom].join();
+    if (this.tallKey !== key) {
+      this.tallKey = key;
+      this.tall = Math.max(...Object.keys(this.maps.kinds).map((kind) => arrange(this, width, {...this.place, kind}).height));
+    }
+    return Math.max(this.tall, this.layout.height);
+  }
+
+  drawMap(item) {
+    const {paint, maps, words} = this, {palette} = paint, place = this.at(item.set), {queries, keys, out, sides} = maps.kinds[place.kind];
+    const [query, key] = this.cell(), {box, window, across, tall} = item;
+    paint.cells(maps, place, box, window);
+    paint.grid(box, window);
+    const [rowColour, keyColour] = sides.map((side) => palette[side]);
+    for (let row = window.row; row < window.row + window.rows; row += 1) {
+      const y = box.y + (row - window.row + 0.5) * tall, {size} = item.rows, gap = out && item.full ? ` → ${out[row]}` : '';
+      const tail = gap ? Math.min(paint.width(gap, size), item.rows.width * 0.55) : 0;
+      if (gap) paint.text(gap, box.x - 7, y, {size, align: 'right', colour: palette.quiet, room: tail});
+      paint.text(queries[row], box.x - 7 - tail, y,
+        {size, align: 'right', colour: rowColour, bold: row === query, room: item.rows.width - tail - 6});
+      if (maps.empty(place, row) && item.set !== DIFFERENCE) {
+        paint.text(words.nothingAllowed, box.x + box.w / 2, y, {size: 13, align: 'center', colour: palette.text});
+      }
+    }
+    for (let column = window.column; column < window.column + window.columns; column += 1) {
+      const x = box.x + (column - window.column + 0.5) * across, {size, angle, room} = item.columns;
+      paint.text(keys[column], x, box.y - (angle ? 6 : size / 2 + 4),
+        {size, angle, room, align: angle ? 'left' : 'center', colour: keyColour, bold: column === key});
+    }
+    if (!item.hall) this.titles(item, sides);
+    if (this.data.values) this.numbers(item, place);
+    this.ends(item, place);
+    if (query >= window.row && query < window.row + window.rows) {
+      const y = box.y + (query - window.row) * tall;
+      paint.frame({x: box.x, y, w: box.w, h: tall}, palette.accent, 1.5);
+      if (key >= window.column && key < window.column + window.columns) {
+        paint.frame({x: box.x + (key - window.column) * across, y, w: across, h: tall}, palette.accent, 3);
+      }
+    }
+    if (!item.hall) paint.legend(box.x, box.y + box.h + 10, Math.min(180, box.w), item.set === DIFFERENCE);
+  }
+
+  titles(item, sides) {
+    const {paint, words} = this, {palette} = paint, {box} = item, quiet = {size: 14, colour: palette.quiet};
+    paint.text(fill(words.asked, {side: words[sides[1]]}), box.x, item.y + 8, {...quiet, room: item.w - (box.x - item.x)});
+    if (!item.full) return;
+    const asks = fill(words.asks, {side: words[sides[0]]}) + (this.place.kind === 'encoder' ? '' : words.goes);
+    paint.text(asks, item.x + 7, box.y + box.h / 2, {...quiet, align: 'center', angle: -Math.PI / 2, room: Math.max(box.h, 240)});
+  }
+
+  numbers(item, place) {
+    const {paint, maps} = this, {keys} = maps.kinds[place.kind], weights = maps.weights(place), codes = maps.codes(place);
+    const {box, window, across, tall} = item, size = Math.min(15, Math.floor(across / 2.6), Math.floor(tall * 0.8));
+    if (size < 7) return;
+    for (let row = window.row; row < window.row + window.rows; row += 1) {
+      for (let column = window.column; column < window.column + window.columns; column += 1) {
+        const at = row * keys.length + column, value = weights[at];
+        if (codes[at]) continue;
+        const strong = Math.abs(value) > 0.55, said = value.toFixed(2).replace('-', '−');
+        paint.text(said, box.x + (column - window.column + 0.5) * across, box.y + (row - window.row + 0.5) * tall,
+          {size, align: 'center', colour: strong ? paint.palette.ground : paint.palette.text});
+      }
+    }
+  }
+
+  // A bar at each row's end, as long as the row's sum and so always full.
+  ends(item, place) {
+    if (item.set === DIFFERENCE) return;
+    const {ctx, palette} = this.paint, {maps} = this, {keys} = maps.kinds[place.kind], weights = maps.weights(place);
+    const {box, window, tall} = item, x = box.x + box.w + 5, thick = Math.min(10, tall * 0.4);
+    for (let row = window.row; row < window.row + window.rows; row += 1) {
+      let sum = 0;
+      for (let key = 0; key < keys.length; key += 1) sum += weights[row * keys.length + key];
+      const y = box.y + (row - window.row + 0.5) * tall - thick / 2;
+      ctx.fillStyle = palette.blocked;
+      ctx.fillRect(x, y, 16, thick);
+      ctx.fillStyle = palette.hatch;
+      ctx.fillRect(x, y, 16 * Math.min(1, sum), thick);
+    }
+  }
+
+  drawTiles(item) {
+    const {paint, maps, place} = this, {palette} = paint, {queries, keys} = maps.kinds[place.kind];
+    const whole = {row: 0, column: 0, rows: queries.length, columns: keys.length};
+    const laid = place.drawing === 'lines' && place.also.length > 0;
+    for (const tile of item.tiles) {
+      paint.cells(maps, {set: item.set, kind: place.kind, layer: tile.layer, head: tile.head}, tile, whole);
+      const chosen = tile.layer === place.layer && tile.head === place.head && !place.mean;
+      const colour = laid && this.laid().includes(tile.head) ? this.overlay(tile.head).colour : chosen ? palette.accent : palette.hatch;
+      paint.frame(tile, colour, colour === palette.hatch ? 1 : 3);
+      if (!item.many) {
+        paint.text(String(tile.head + 1), tile.x, tile.y - 10, {size: 15, bold: chosen, colour: chosen ? palette.accent : palette.quiet});
+      }
+    }
+    if (item.many) {
+      const {layers, heads} = maps.kinds[place.kind], [first] = item.tiles;
+      for (let head = 0; head < heads; head += 1) {
+        const tile = item.tiles[head];
+        paint.text(String(head + 1), tile.x + tile.w / 2, item.y + 12, {size: 15, align: 'center', colour: head === place.head ? palette.accent : palette.quiet, bold: head === place.head});
+      }
+      for (let layer = 0; layer < layers; layer += 1) {
+        const tile = item.tiles[layer * heads];
+        paint.text(String(layer + 1), first.x - 8, tile.y + tile.h / 2, {size: 15, align: 'right', colour: layer === place.layer ? palette.accent : palette.quiet, bold: layer === place.layer});
+      }
+    }
+    paint.legend(item.box.x, item.box.y + item.box.h + 6, 180, item.set === DIFFERENCE);
+  }
+
+  // The heads whose lines are drawn: the chosen one, and those laid over it.
+  laid() {
+    const {head, also, mean} = this.place;
+    return mean ? [null] : [...new Set([head, ...also])].sort((a, b) => a - b);
+  }
+
+  overlay(head) {
+    const {overlay} = this.paint.palette;
+    return {colour: overlay[head % overlay.length], dash: DASHES[head % DASHES.length]};
+  }
+
+  drawLines(item, hover = null, paint = this.paint) {
+    const {maps, words, place} = this, {palette} = paint, {queries, keys, sides} = maps.kinds[place.kind];
+    const [chosen] = this.cell(), heads = this.laid(), faint = place.faint / 100, {box, size} = item;
+    const geometry = {from: box.x + 4, to: box.x + box.w - 4, faint, ends: (query, key) => [item.left[query], item.right[key]]};
+    for (const head of heads) {
+      const weights = maps.weights({...this.at(item.set), head});
+      if (heads.length > 1) {
+        paint.lines(weights, keys.length, {...geometry, ...this.overlay(head), only: hover?.query ?? null});
+      } else {
+        paint.lines(weights, keys.length, {...geometry, colour: palette.weights[3][1], only: hover?.query ?? null});
+        paint.lines(weights, keys.length, {...geometry, colour: palette.accent, only: hover?.query ?? chosen});
+      }
+    }
+    if (heads.length > 1) heads.forEach((head) => this.tag(item, head, hover?.query ?? chosen));
+    if (hover) return;
+    queries.forEach((piece, query) => paint.text(piece, box.x - 6, item.left[query],
+      {size, align: 'right', colour: palette[sides[0]], bold: query === chosen, room: item.widths[0] - 8}));
+    keys.forEach((piece, key) => paint.text(piece, box.x + box.w + 6, item.right[key], {size, colour: palette[sides[1]], room: item.widths[1] - 8}));
+    const quiet = {size: 14, colour: palette.quiet};
+    paint.text(place.kind === 'encoder' ? words.queries : words.goesIn, box.x - 6, item.y + 10, {...quiet, align: 'right'});
+    paint.text(words.keys, box.x + box.w + 6, item.y + 10, quiet);
+  }
+
+  // The number of a head on its heaviest line of a row, so that heads differ by more than their colour.
+  tag(item, head, query) {
+    const {paint, maps} = this, {keys} = maps.kinds[this.place.kind], key = maps.favourite({...this.at(item.set), head}, query);
+    const share = 0.3 + 0.4 * ((head * 0.37) % 1), {box} = item;
+    const [x, y] = [box.x + box.w * share, item.left[query] + (item.right[key] - item.left[query]) * share];
+    paint.ctx.fillStyle = paint.palette.ground;
+    paint.ctx.beginPath();
+    paint.ctx.arc(x, y, 11, 0, 2 * Math.PI);
+    paint.ctx.fill();
+    paint.text(String(head + 1), x, y, {size: 14, bold: true, align: 'center', colour: this.overlay(head).colour});
+  }
+
+  // Rows and columns under the pointer, in every map at once; what is said of the cell stands beside the pointer.
+  mark(hover) {
+    this.hover = hover;
+    const paint = this.paint?.over, [x, y] = this.pointer ?? [0, 0];
+    if (!paint || !this.layout) return;
+    paint.ctx.clearRect(0, 0, this.over.width, this.over.height);
+    this.tip.hidden = true;
+    if (!hover || this.covered.sheet) return;
+    const {query, key, item, tile} = hover, {maps, place} = this, {keys, queries} = maps.kinds[place.kind];
+    const self = place.kind !== 'cross' && queries.length === keys.length && (query === undefined || key === undefined);
+    for (const each of this.layout.items) {
+      if (each.type === 'map') {
+        const {box, window, across, tall} = each;
+        const band = (row, column) => {
+          if (row !== undefined && row >= window.row && row < window.row + window.rows) {
+            paint.frame({x: box.x, y: box.y + (row - window.row) * tall, w: box.w, h: tall}, paint.palette.text, 1.5);
+          }
+          if (column !== undefined && column >= window.column && column < window.column + window.columns) {
+            paint.frame({x: box.x + (column - window.column) * across, y: box.y, w: across, h: box.h}, paint.palette.text, 1.5);
+          }
+        };
+        band(query, key);
+        if (self) band(key, query);  // the same piece on the other axis
+      } else if (each.type === 'lines' && query !== undefined) {
+        paint.ctx.globalAlpha = 0.85;
+        paint.ctx.fillStyle = paint.palette.ground;
+        paint.ctx.fillRect(each.box.x, each.box.y, each.box.w, each.box.h);
+        paint.ctx.globalAlpha = 1;
+        this.drawLines(each, {query}, paint);
+      }
+    }
+    const said = tile ? this.tileSaid(item, tile)
+      : query !== undefined && key !== undefined ? cellSaid(this, this.at(item.set), query, key)
+      : query !== undefined ? [queries[query], fill(this.words.reads, this.best(this.at(item.set === DIFFERENCE ? 0 : item.set), query))] : [keys[key]];
+    this.tip.replaceChildren(...said.map((line, i) => make('div', i ? 'strong' : '', line)));
+    this.tip.hidden = false;
+    const room = this.sheet.clientWidth - this.tip.offsetWidth - 4;
+    Object.assign(this.tip.style, {left: `${Math.max(0, Math.min(x + 14, room))}px`, top: `${y + 18}px`});
+  }
+
+  best(place, query) {
+    const {maps} = this, {keys} = maps.kinds[place.kind], key = maps.favourite(place, query);
+    return {key: keys[key], weight: number(this.words, maps.weights(place)[query * keys.length + key])};
+  }
+
+  tileSaid(item, tile) {
+    const {maps, words} = this, {kind} = this.place, {queries, keys} = maps.kinds[kind];
+    const place = {set: item.set, kind, layer: tile.layer, head: tile.head}, weights = maps.weights(place);
+    let best = 0;
+    weights.forEach((weight, i) => { if (weight > weights[best]) best = i; });
+    const query = queries[Math.floor(best / keys.length)], key = keys[best % keys.length];
+    const name = nameOf(this, place), title = name[0].toUpperCase() + name.slice(1);
+    if (item.set === DIFFERENCE) return [title];
+    return [title, fill(words.sharpest, {query, key, share: percent(words, weights[best])})];
+  }
+
+  // --- what is said ---------------------------------------------------------------------------------------------
+
+  say() {
+    const {words, place, maps} = this, [query, key] = this.cell(), set = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+    const {queries, keys} = maps.kinds[place.kind];
+    const lines = [];
+    if (maps.sets === 1) {
+      set(this.aloud, aloud(this, this.at(), query, key));
+      lines.push(...rests(this, this.at()), facts(this, this.at()));
+    } else {
+      const [before, after] = [0, 1].map((s) => number(words, maps.weights(this.at(s))[query * keys.length + key]));
+      const name = nameOf(this, this.at()), head = name[0].toUpperCase() + name.slice(1);
+      set(this.aloud, fill(words.change, {head, query: queries[query], key: keys[key], before, after}));
+      const most = this.maps.weights(this.at(DIFFERENCE)).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+      lines.push(fill(words.differs, {most: number(words, most)}));
+      for (const s of [0, 1]) lines.push(`${words.panels[s]}: ${facts(this, this.at(s))}`);
+    }
+    if (place.drawing === 'lines') {
+      for (const head of this.laid()) {
+        const at = {...this.at(), head}, share = percent(words, hidden(maps.weights(at), place.faint / 100));
+        const name = this.laid().length > 1 ? nameOf(this, at) + ': ' : '';
+        if (place.faint) lines.push(name + fill(words.hiddenShare, {faint: `${place.faint} %`, share}));
+      }
+    }
+    const most = Math.max(queries.length, keys.length), shown = this.zoom ?? READABLE;
+    if (place.drawing === 'map' && most > shown) lines.push(fill(words.window, {shown: Math.min(shown, most), all: most}));
+    if (place.mean) lines.push(words.meanNote);
+    const said = lines.join('\n');
+    if (said !== this.factsSaid) {
+      this.factsSaid = said;
+      this.facts.replaceChildren(...lines.map((line) => make('p', '', line)));
+    }
+    const kind = words.kinds[place.kind], name = nameOf(this, this.at());
+    const label = fill(words.what, {kind: kind[0].toUpperCase() + kind.slice(1), name});
+    this.sheet.setAttribute('aria-label', `${label} ${words.keysHelp}`);
+    if (place.hall) set(this.hallSaid, label);
+    this.tabulate();
+  }
+
+  // The same numbers as a table, for readers who do not see the map; made when it is opened.
+  tabulate() {
+    const {words, table, maps} = this;
+    if (!table.firstChild) table.append(make('summary', '', words.table), make('div', 'scroll'));
+    if (!table.open || !maps) return;
+    const place = this.at(maps.sets === 2 ? 1 : 0), {queries, keys, out} = maps.kinds[place.kind];
+    const key = JSON.stringify([maps.name, place]);
+    if (this.tabled === key) return;
+    this.tabled = key;
+    const grid = make('table'), weights = maps.weights(place), codes = maps.codes(place), head = grid.createTHead().insertRow();
+    grid.createCaption().textContent = this.sheet.getAttribute('aria-label').split('.')[0] + (maps.sets === 2 ? ` (${words.panels[1]})` : '');
+    head.append(make('td'), ...keys.map((piece) => Object.assign(make('th', '', piece), {scope: 'col'})));
+    const body = grid.createTBody();
+    queries.forEach((piece, query) => {
+      const row = body.insertRow();
+      row.append(Object.assign(make('th', '', piece + (out ? ' → ' + out[query] : '')), {scope: 'row'}));
+      keys.forEach((_, column) => {
+        const at = query * keys.length + column;
+        row.insertCell().textContent = codes[at] ? words.reasons[codes[at]] : number(words, weights[at]);
+      });
+    });
+    table.lastChild.replaceChildren(grid);
+  }
+
+  // --- what the reader does -------------------------------------------------------------------------------------
+
+  controls() {
+    const {words, place, bar, maps} = this;
+    if (!this.buttons) {
+      const button = (name, act, group) => {
+        const node = make('button', '', words.buttons[name]);
+        node.type = 'button';
+        node.title = words.titles[name] ?? words.buttons[name];
+        node.addEventListener('click', act);
+        group.append(node);
+        return node;
+      };
+      const [views, tools, zooms, lines] = ['views', 'tools', 'zooms', 'faint'].map((name) => make('span', name));
+      views.setAttribute('role', 'radiogroup');
+      views.setAttribute('aria-label', words.view);
+      this.buttons = {};
+      for (const view of VIEWS) {
+        this.buttons[view] = button(view, () => this.step({drawing: view}), views);
+        this.buttons[view].setAttribute('role', 'radio');
+      }
+      this.buttons.play = button('play', () => (this.playing ? this.pause() : this.play()), tools);
+      this.buttons.hide = button('hide', () => this.hide('sheet'), tools);
+      this.buttons.hall = button('hall', () => this.step({hall: true}), tools);
+      for (const [name, by] of [['closer', 0.67], ['wider', 1.5]]) this.buttons[name] = button(name, () => this.zoomBy(by), zooms);
+      this.slider = Object.assign(make('input'), {type: 'range', min: 0, max: 50, step: 1});
+      this.slider.addEventListener('input', () => this.step({faint: Number(this.slider.value)}));
+      this.slider.addEventListener('keydown', (event) => event.stopPropagation());
+      const label = make('label', '', words.faint + ' ');
+      label.append(this.slider);
+      lines.append(label);
+      this.buttons.several = button('several', () => {
+        this.several = !this.several;
+        if (this.several) this.controls(); else this.step({also: []});
+      }, lines);
+      Object.assign(this, {zooms, lines});
+      bar.setAttribute('aria-label', words.bar);
+      bar.append(views, tools, zooms, lines);
+    }
+    for (const view of VIEWS) this.buttons[view].setAttribute('aria-checked', String(view === place.drawing));
+    const {queries, keys} = maps.kinds[place.kind];
+    this.zooms.hidden = place.drawing !== 'map' || Math.max(queries.length, keys.length) < 16;
+    this.lines.hidden = place.drawing !== 'lines';
+    this.slider.value = place.faint;
+    this.slider.setAttribute('aria-valuetext', `${place.faint} %`);
+    this.several ||= place.also.length > 0;
+    this.buttons.several.setAttribute('aria-pressed', String(Boolean(this.several)));
+    this.buttons.several.disabled = place.mean;
+    this.buttons.play.textContent = words.buttons[this.playing ? 'pause' : 'play'];
+    this.buttons.hide.textContent = words.buttons[this.covered.sheet ? 'reveal' : 'hide'];
+    if (!place.also.length && place.drawing !== 'lines') this.several = false;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    event.stopPropagation();
+    const onButton = event.composedPath()[0] instanceof HTMLButtonElement;
+    const acts = {
+      ArrowLeft: () => (event.shiftKey ? this.choose(0, -1) : this.go(0, -1)),
+      ArrowRight: () => (event.shiftKey ? this.choose(0, 1) : this.go(0, 1)),
+      ArrowUp: () => (event.shiftKey ? this.choose(-1, 0) : this.go(1, 0)),
+      ArrowDown: () => (event.shiftKey ? this.choose(1, 0) : this.go(-1, 0)),
+      ' ': onButton ? null : () => (this.playing ? this.pause() : this.play()),
+      v: () => this.step({drawing: VIEWS[(VIEWS.indexOf(this.place.drawing) + 1) % VIEWS.length]}),
+      f: () => this.step({hall: !this.place.hall}),
+      h: () => this.hide(this.over.matches(':hover') || !this.said.matches(':hover') ? 'sheet' : 'said'),
+      '+': () => this.zoomBy(0.67),
+      '-': () => this.zoomBy(1.5),
+    };
+    const act = acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    if (event.key !== ' ') this.pause();
+    act();
+  }
+
+  // One layer up or down, one head on or back; at the end it stays.
+  go(layers, heads) {
+    const {kind, layer, head} = this.place, has = this.maps.kinds[kind], held = (at, count) => Math.min(Math.max(0, at), count - 1);
+    const next = {layer: held(layer + layers, has.layers), head: held(head + heads, has.heads), mean: heads ? false : this.place.mean};
+    if (next.layer !== layer || next.head !== head || next.mean !== this.place.mean) this.step(next);
+  }
+
+  choose(rows, columns) {
+    const {queries, keys} = this.maps.kinds[this.place.kind], [query, key] = this.cell();
+    const held = (at, count) => Math.min(Math.max(0, at), count - 1);
+    this.moved = {row: 0, column: 0};
+    this.step({row: held(query + rows, queries.length), column: columns ? held(key + columns, keys.length) : this.place.column});
+  }
+
+  play() {
+    const on = () => {
+      const {kind, layer, head} = this.place, {layers, heads} = this.maps.kinds[kind];
+      if (head + 1 < heads) this.step({head: head + 1, mean: false});
+      else if (layer + 1 < layers) this.step({layer: layer + 1, head: 0, mean: false});
+      else this.pause();
+    };
+    const {kind, layer, head} = this.place, {layers, heads} = this.maps.kinds[kind];
+    this.playing = setInterval(on, BEAT);
+    if (layer + 1 === layers && head + 1 === heads) this.step({layer: 0, head: 0, mean: false});
+    else on();
+  }
+
+  pause() {
+    clearInterval(this.playing);
+    this.playing = null;
+    if (this.buttons) this.buttons.play.textContent = this.words.buttons.play;
+  }
+
+  zoomBy(by) {
+    const {queries, keys} = this.maps.kinds[this.place.kind], most = Math.max(queries.length, keys.length);
+    this.zoom = Math.round(Math.min(Math.max(6, Math.min(most, this.zoom ?? READABLE) * by), most));
+    this.redraw();
+  }
+
+  // `h`, also while the pointer only rests on the stage and nothing has the focus.
+  cover(event) {
+    const typing = event.composedPath()[0].closest?.('input, textarea, [contenteditable]');
+    if (event.key !== 'h' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.composedPath().includes(this.node)) return;  // heard already
+    if (this.sheet.matches(':hover')) this.hide('sheet');
+    else if (this.said.matches(':hover') || this.facts.matches(':hover')) this.hide('said');
+  }
+
+  hide(what) {
+    this.covered[what] = !this.covered[what];
+    const covered = this.covered[what], nodes = what === 'sheet' ? [this.sheet, this.table] : [this.said, this.facts];
+    for (const node of nodes) {
+      node.classList.toggle('covered', covered);
+      node.setAttribute('data-covered', this.words.covered);
+    }
+    this.aloud.setAttribute('aria-hidden', String(this.covered.said));
+    this.controls();
+    this.mark(null);
+  }
+
+  // The hall: nothing but the picture, over the whole window. Escape or f leaves it.
+  enter(hall) {
+    if (hall) {
+      this.hallSaid ??= make('p', 'where');
+      this.hall.append(this.sheet, this.hallSaid);
+      this.hall.showModal();
+      this.hall.onkeydown ??= (event) => this.key(event);
+    } else {
+      this.node.insertBefore(this.sheet, this.facts);
+      if (this.hall.open) this.hall.close();
+    }
+    this.sheet.focus();
+  }
+
+  spot(event) {
+    const {left, top} = this.sheet.getBoundingClientRect();
+    return [event.clientX - left, event.clientY - top];
+  }
+
+  down(event) {
+    this.pause();
+    this.sheet.focus({preventScroll: true});
+    this.drag = {from: this.spot(event), moved: {...this.moved}, far: false};
+  }
+
+  move(event) {
+    this.pointer = this.spot(event);
+    const [x, y] = this.pointer, {drag} = this;
+    if (drag && event.buttons) {
+      const [dx, dy] = [x - drag.from[0], y - drag.from[1]];
+      drag.far ||= Math.hypot(dx, dy) > 6;
+      const map = this.layout?.items.find((item) => item.type === 'map'), {queries, keys} = this.maps.kinds[this.place.kind];
+      if (drag.far && map && event.pointerType !== 'touch' && (map.window.rows < queries.length || map.window.columns < keys.length)) {
+        this.moved = {row: drag.moved.row - dy / map.tall, column: drag.moved.column - dx / map.across};
+        this.redraw();
+      }
+      return;
+    }
+    if (this.layout) this.mark(under(this.layout.items, x, y));
+  }
+
+  up(event) {
+    const {drag} = this, [x, y] = this.spot(event);
+    this.drag = null;
+    if (!drag || !this.layout || this.covered.sheet) return;
+    if (drag.far) {
+      const dx = x - drag.from[0];
+      if (event.pointerType === 'touch' && Math.abs(dx) > 40) this.go(0, dx < 0 ? 1 : -1);
+      return;
+    }
+    const found = under(this.layout.items, x, y);
+    if (!found) return;
+    const {tile, query, key} = found, {drawing, also, head} = this.place;
+    if (tile && drawing === 'lines' && (this.several || event.shiftKey) && !this.place.mean) {
+      const heads = this.laid().includes(tile.head) ? this.laid().filter((each) => each !== tile.head) : [...this.laid(), tile.head];
+      if (heads.length) this.step({head: heads.includes(head) ? head : heads[0], also: heads.filter((each) => each !== (heads.includes(head) ? head : heads[0]))});
+    } else if (tile) {
+      this.step({layer: tile.layer, head: tile.head, mean: false, drawing: drawing === 'lines' ? 'lines' : 'map', also: drawing === 'lines' ? [] : also});
+    } else {
+      this.moved = {row: 0, column: 0};
+      this.step({row: query ?? this.place.row, column: key ?? -1});
+    }
+  }
+}
+
+const stages = new WeakMap();
+
+export default function ({parentElement, data, setStateValue}) {
+  const root = parentElement.querySelector('.root');
+  if (!stages.has(root)) stages.set(root, new Stage(root));
+  const stage = stages.get(root);
+  stage.show(data, setStateValue);
+  return () => stage.leave();
+}

@@ -42,6 +42,7 @@ def _width(scene: Scene) -> tuple[int, dict[float, str]]:
         marks[mark] = f"{marks[mark]}, {name}" if mark in marks else name
     # Equal steps of the slider are equal ratios: the marks would crowd at the left of an even scale.
     offered = sorted({*WIDTHS, *(3 * width // 2 for width in WIDTHS[:-1]), *marks})
+    view.check("head_dk", offered)
     d_k = st.select_slider("d_k", offered, own, key="head_dk", bind="query-params")
     with st.container(horizontal=True, gap="small"):
         for mark, name in marks.items():
@@ -122,7 +123,7 @@ def _random(scene: Scene) -> None:
 def _trained(scene: Scene) -> None:
     choose(scene, key=False)
     played = act.play(scene, Change(scale=False))
-    act.show(played, scene.here, "head_scale")
+    act.show(played, scene.here)
     query, _key = scene.here.cell(scene.trace)
     rows = {
         _("before"): scene.here.picture(played.before).weights,

@@ -53,7 +53,7 @@ def draw(scene: Scene) -> None:
     own_off: dict[str, Any] = {} if own else {name: Switch("all") for name in OWN[here.kind]}
     drawn = frozenset(Cell(here.kind, query, key, layer) for query, key in blocked)
     played = act.play(scene, replace(base, blocked=drawn, **own_off), base)
-    act.show(played, here, "drawn")
+    act.show(played, here)
     empty = played.after.empty(here.kind)[here.layer, here.head].sum()
     if empty:
         st.info(

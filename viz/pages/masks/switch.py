@@ -19,6 +19,7 @@ MASKS = ("source_padding", "target_padding", "look_ahead", "cross_padding")  # a
 def draw(scene: Scene) -> None:
     """Masks on and off, pads, layers; before, after, difference; what became of the translation."""
     layers = scene.trace.encoder.weights.shape[0]
+    view.check("switched", range(1, layers + 1))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         off = _off()
         with st.popover(_("Pads and layers")):
@@ -34,7 +35,7 @@ def draw(scene: Scene) -> None:
     switch = Switch("all" if len(chosen) == layers else tuple(layer - 1 for layer in chosen))
     switches: dict[str, Any] = {mask: switch for mask in off}
     played = act.play(scene, replace(base, **switches), base)
-    act.show(played, scene.here, "masks")
+    act.show(played, scene.here)
     for remark in _remarks(played, off if chosen else []):
         st.info(view.plain(remark))
     act.consequences(played, scene)

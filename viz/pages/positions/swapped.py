@@ -6,7 +6,7 @@ from model.trace import NEUTRAL, TextError
 from viz import act, order, view
 from viz.act import Act
 from viz.figures.positions import numbered
-from viz.pages.positions.controls import choice, distance, number, row
+from viz.pages.positions.controls import MOST, choice, distance, number, row
 from viz.pages.positions.switched import OFF
 from viz.reading import kind_name
 from viz.text import _, prose
@@ -17,10 +17,18 @@ def draw(scene: Scene) -> None:
     trace = scene.trace
     words = order.words(trace)
     with row():
-        first = min(number(_("Swap word"), "pos_first", 1, 1, 99), len(words)) - 1
-        second = min(number(_("with word"), "pos_second", 3, 1, 99), len(words)) - 1
+        asked = (
+            number(_("Swap word"), "pos_first", 1, 1, MOST),
+            number(_("with word"), "pos_second", 3, 1, MOST),
+        )
         on = choice(_("Positions"), "pos_swap", ("off", "on")) == "on"
     st.text("   ".join(numbered([word.text for word in words], 1)))
+    first, second = (min(each, len(words)) - 1 for each in asked)
+    if max(asked) > len(words):
+        said = _(
+            "There is no word {asked}: the sentence has {count}, marks included. The last is taken."
+        )
+        st.caption(said.format(asked=max(asked), count=len(words)))
     if first == second:
         st.info(_("Choose two different words: their numbers stand before them."))
         return
@@ -37,7 +45,7 @@ def draw(scene: Scene) -> None:
         return
     st.text(_("swapped: {text}").format(text=text))
     before, after = scene.again(change, True), order.put_back(swapped, places)
-    act.show(Act(before, after), scene.here, "swap")
+    act.show(Act(before, after), scene.here)
     st.caption(_("After: the swapped sentence, its rows and columns put back into the old order."))
     kind = scene.here.kind
     most = float(abs(after.weights(kind) - before.weights(kind)).max())

@@ -19,11 +19,13 @@ WAYS = ("off", "on", "shuffled", "shifted", "beyond")
 
 def draw(scene: Scene) -> None:
     longest = cache.longest()
+    view.check("pos_shift", range(1, longest))
+    view.check("pos_beyond", _beyond(longest))
     with row():
         way = choice(_("Positions"), "pos_way", WAYS)
         change = _change(way, longest)
     played = act.play(scene, change)
-    act.show(played, scene.here, "positions")
+    act.show(played, scene.here)
     for remark in _remarks(played, scene, way, longest):
         st.info(view.plain(remark))
     act.consequences(played, scene)
@@ -47,9 +49,12 @@ def _change(way: str, longest: int) -> Change:
     if way == "shifted":
         return Change(shift=number(_("Shifted by k ="), "pos_shift", 1, 1, longest - 1))
     if way == "beyond":
-        beyond = tuple(longest * 2**power for power in range(4))
-        return Change(shift=choice(_("Shifted by k ="), "pos_beyond", beyond))
+        return Change(shift=choice(_("Shifted by k ="), "pos_beyond", _beyond(longest)))
     return OFF if way == "off" else NEUTRAL
+
+
+def _beyond(longest: int) -> tuple[int, ...]:
+    return tuple(longest * 2**power for power in range(4))
 
 
 def _farther(scene: Scene, longest: int, chosen: int) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import linear, scaled_dot_product_attention
 
 KeysValues = tuple[Tensor, Tensor]  # each [B, H, K, d]
 
@@ -64,11 +64,11 @@ def attend_fused(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Tensor:
     """The output of `attend` alone, [B, H, Q, d], from torch's fused kernel, in float32."""
     if rule.uniform is not None:
         q = q.masked_fill(rule.uniform, 0.0)  # every score 0, so every allowed key weighs the same
-    # On CPUs the kernel is several times slower in bfloat16 than in float32, so training steps aside here.
-    with torch.autocast(q.device.type, enabled=False):
-        output = scaled_dot_product_attention(
-            q.float(), k.float(), v.float(), attn_mask=rule.allowed, scale=rule.scale(q.size(-1))
-        )
+    if torch.is_autocast_enabled(q.device.type):
+        # On CPUs the kernel is several times slower in bfloat16 than in float32: training steps aside here.
+        with torch.autocast(q.device.type, enabled=False):
+            return attend_fused(q.float(), k.float(), v.float(), rule)
+    output = scaled_dot_product_attention(q, k, v, attn_mask=rule.allowed, scale=rule.scale(q.size(-1)))
     return output if rule.keep is None else output * rule.keep
 
 
@@ -82,19 +82,43 @@ class MultiHeadAttention(nn.Module):
         self.w_k = nn.Linear(d_model, d_model)
         self.w_v = nn.Linear(d_model, d_model)
         self.w_o = nn.Linear(d_model, d_model)
+        self._stacked: tuple[Tensor, Tensor] | None = None
+
+    def lay_out(self) -> None:
+        """Put W_Q, W_K and W_V side by side in memory, so that one product makes all three.
+
+        Their values do not change, and w_q, w_k and w_v see the same memory as before: a change of
+        them is a change of the stack. For weights that are read many times and no longer trained.
+        """
+        parts = (self.w_q, self.w_k, self.w_v)
+        weight = along_inputs(torch.cat([each.weight.data for each in parts]))
+        bias = torch.cat([each.bias.data for each in parts])
+        for each, rows, shift in zip(parts, weight.chunk(3), bias.chunk(3), strict=True):
+            each.weight.data, each.bias.data = rows, shift
+        self._stacked = weight, bias
+
+    def queries(self, x: Tensor) -> Tensor:
+        """What asks, x [B, Q, D], as the queries [B, H, Q, d] of every head."""
+        return self._split(self.w_q(x))
 
     def keys_values(self, memory: Tensor) -> KeysValues:
-        """Project what can be read, [B, K, D], into the keys and values of every head."""
+        """What can be read, [B, K, D], as the keys and values of every head."""
         return self._split(self.w_k(memory)), self._split(self.w_v(memory))
 
+    def project(self, x: Tensor) -> tuple[Tensor, KeysValues]:
+        """Queries, and keys and values, of an x [B, T, D] that asks itself."""
+        if self._stacked is None or self._stacked[0].data_ptr() != self.w_q.weight.data_ptr():
+            return self.queries(x), self.keys_values(x)  # never stacked, or moved or copied since
+        q, k, v = linear(x, *self._stacked).chunk(3, dim=-1)
+        return self._split(q), (self._split(k), self._split(v))
+
     def forward(
-        self, x: Tensor, memory: KeysValues, rule: Rule, capture: bool = False
+        self, q: Tensor, memory: KeysValues, rule: Rule, capture: bool = False
     ) -> tuple[Tensor, Attention | None]:
-        """Let x [B, Q, D] ask and `memory` be asked. Returns [B, Q, D], and the stages on `capture`.
+        """Let the queries ask and `memory` be asked. Returns [B, Q, D], and the stages on `capture`.
 
         Without `capture` torch's fused attention runs and nothing is kept.
         """
-        q = self._split(self.w_q(x))
         if capture:
             seen = attend(q, *memory, rule)
             return self.w_o(self._merge(seen.output)), seen
@@ -105,6 +129,15 @@ class MultiHeadAttention(nn.Module):
 
     def _merge(self, heads: Tensor) -> Tensor:
         return heads.transpose(1, 2).flatten(-2)  # [B, H, T, d] -> [B, T, D]
+
+
+def along_inputs(weight: Tensor) -> Tensor:
+    """The same matrix [out, in], in memory one input after the other.
+
+    A matrix with more rows than columns is then read in longer runs: decoding, which meets each weight
+    once a piece and waits for memory, is up to twice as fast.
+    """
+    return weight.T.contiguous().T
 
 
 def append(past: KeysValues, new: KeysValues) -> KeysValues:

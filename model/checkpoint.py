@@ -33,7 +33,8 @@ class CheckpointError(ValueError):
 def save(folder: Path, model: Transformer, tokenizer: Tokenizer) -> None:
     """Write weights in fp16, config and tokenizer, and put every file of the folder under its checksum."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: tensor.half() for name, tensor in model.state_dict().items()}, folder / WEIGHTS)
+    tensors = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
+    save_file(tensors, folder / WEIGHTS)
     model.config.save(folder / CONFIG)
     tokenizer.save(folder / TOKENIZER)
     seal(folder)
@@ -47,10 +48,12 @@ def seal(folder: Path) -> None:
 
 
 def load(folder: Path) -> tuple[Transformer, Tokenizer]:
-    """The model in eval mode, in float32, and its tokenizer. Raises CheckpointError."""
+    """The model in eval mode, in float32, laid out for use, and its tokenizer. Raises CheckpointError."""
     for name in (WEIGHTS, CONFIG, TOKENIZER):
         _verify(folder, name)
-    return _build(folder, load_file(folder / WEIGHTS)), Tokenizer.load(folder / TOKENIZER)
+    model = _build(folder, load_file(folder / WEIGHTS))
+    model.lay_out()
+    return model, Tokenizer.load(folder / TOKENIZER)
 
 
 def save_snapshot(folder: Path, model: Transformer, step: int) -> None:
@@ -65,7 +68,7 @@ def save_snapshot(folder: Path, model: Transformer, step: int) -> None:
             tensors[name] = tensor.half()
             continue
         unit = tensor.abs().amax(dim=1).clamp_min(1e-12) / 127
-        tensors[name] = (tensor / unit[:, None]).round().to(torch.int8)
+        tensors[name] = (tensor / unit[:, None]).round().to(torch.int8).contiguous()
         tensors[name + SCALE] = unit
     save_file(tensors, folder / SNAPSHOTS / f"step-{step:06d}.safetensors")
 

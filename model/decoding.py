@@ -30,6 +30,11 @@ def log_probabilities(logits: Tensor) -> Tensor:
     return scores
 
 
+def likeliest(logits: Tensor) -> Tensor:
+    """[..., V] -> [...]: the piece with the largest of `log_probabilities`, without computing them."""
+    return logits.index_fill(-1, torch.tensor(NEVER, device=logits.device), -torch.inf).argmax(dim=-1)
+
+
 def _room(source: Tensor, config: Config, change: Change = NEUTRAL) -> Rules:
     """The rules for any target up to the limit."""
     longest = torch.full((1, limit(source.size(1), config)), START, device=source.device)
@@ -53,7 +58,7 @@ def greedy(model: Transformer, source: Tensor, change: Change = NEUTRAL) -> list
     for length in range(limit(source.size(1), model.config)):
         step = model.decode(last, memory, paper, past)
         past = step.cache
-        last = log_probabilities(model.logits(step.hidden)).argmax(dim=-1)
+        last = likeliest(model.logits(step.hidden))
         ended = ended | (last == END) | (length >= limits)
         if ended.all():
             break
@@ -76,7 +81,7 @@ def greedy_without_cache(model: Transformer, source: Tensor, change: Change) -> 
         changed = rules(source, target, model.config, change)
         encoded = encoded or model.encode(source, changed)
         hidden = model.decode(target, model.keys_values(encoded.memory), changed).hidden[:, step]
-        chosen = int(log_probabilities(model.logits(hidden)).argmax())
+        chosen = int(likeliest(model.logits(hidden)))
         if chosen == END:
             break
         ids.append(chosen)

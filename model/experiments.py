@@ -236,10 +236,10 @@ class DroppedAttention(MultiHeadAttention):
         self.dropout = dropout
 
     def forward(
-        self, x: Tensor, memory: KeysValues, rule: Rule, capture: bool = False
+        self, q: Tensor, memory: KeysValues, rule: Rule, capture: bool = False
     ) -> tuple[Tensor, Attention | None]:
         """As in `MultiHeadAttention`; the weights of the record are those that met the values."""
-        seen = attend(self._split(self.w_q(x)), *memory, rule)
+        seen = attend(q, *memory, rule)
         weights = self.dropout(seen.weights)
         output = weights @ seen.v if rule.keep is None else weights @ seen.v * rule.keep
         return self.w_o(self._merge(output)), seen._replace(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from model.attention import Attention, KeysValues, MultiHeadAttention, Rule
+from model.attention import Attention, KeysValues, MultiHeadAttention, Rule, along_inputs, append
 from model.config import Config
 
 
@@ -19,6 +19,10 @@ class FeedForward(nn.Module):
         super().__init__()
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
+
+    def lay_out(self) -> None:
+        """Keep W_1 as it is read fastest; its values do not change."""
+        self.w_1.weight.data = along_inputs(self.w_1.weight.data)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """[B, T, D] -> what is added to it, [B, T, D], and the hidden row behind that, [B, T, F]."""
@@ -60,7 +64,7 @@ class EncoderLayer(nn.Module):
         self, x: Tensor, rule: Rule, capture: bool = False
     ) -> tuple[Tensor, Attention | None, tuple[SubLayer, ...]]:
         """Revise x [B, S, D]. The sub-layers come back in their order, and only on `capture`."""
-        update, seen = self.attention(x, self.attention.keys_values(x), rule, capture)
+        update, seen = self.attention(*self.attention.project(x), rule, capture)
         x = self.add_1(x, update)
         fed, hidden = self.feed_forward(x)
         out = self.add_2(x, fed)
@@ -89,18 +93,24 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: KeysValues,
+        past: KeysValues | None,
         memory: KeysValues,
         own_rule: Rule,
         cross_rule: Rule,
         capture: bool = False,
-    ) -> tuple[Tensor, DecoderSeen, tuple[SubLayer, ...]]:
-        """Revise x [B, T, D], reading the target through `own` and the source through `memory`."""
-        update, decoder = self.attention(x, own, own_rule, capture)
+    ) -> tuple[Tensor, KeysValues, DecoderSeen, tuple[SubLayer, ...]]:
+        """Revise x [B, T, D], reading the target, `past` and itself, and the source through `memory`.
+
+        Returns with it what the next step finds in `past`.
+        """
+        q, own = self.attention.project(x)
+        own = append(past, own) if past else own
+        update, decoder = self.attention(q, own, own_rule, capture)
         x = first = self.add_1(x, update)
-        read, cross = self.cross_attention(x, memory, cross_rule, capture)
+        asked = self.cross_attention.queries(x)
+        read, cross = self.cross_attention(asked, memory, cross_rule, capture)
         x = second = self.add_2(x, read)
         fed, hidden = self.feed_forward(x)
         out = self.add_3(x, fed)
         done = (SubLayer(update, first), SubLayer(read, second), SubLayer(fed, out, hidden))
-        return out, DecoderSeen(decoder, cross), done if capture else ()
+        return out, own, DecoderSeen(decoder, cross), done if capture else ()

@@ -10,9 +10,9 @@ from typing import NamedTuple, cast
 
 from torch import Tensor, nn
 
-from model.attention import Attention, KeysValues, append
+from model.attention import Attention, KeysValues, MultiHeadAttention, along_inputs
 from model.config import Config
-from model.layers import DecoderLayer, DecoderSeen, EncoderLayer, SubLayer
+from model.layers import DecoderLayer, DecoderSeen, EncoderLayer, FeedForward, SubLayer
 from model.masks import Rules, rules
 from model.positions import sinusoids
 from model.trace import NEUTRAL, Change
@@ -45,6 +45,13 @@ class Decoded(NamedTuple):
     done: tuple[tuple[SubLayer, ...], ...]
 
 
+class Output(NamedTuple):
+    """The embedding matrix laid out for the output layer, and the state of it that was copied."""
+
+    weight: Tensor  # [V, D]
+    made_of: tuple[int, int]  # where it lies, how often it was written
+
+
 class Transformer(nn.Module):
     """One embedding serves source, target and output layer (section 3.4)."""
 
@@ -55,6 +62,7 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers))
         self.dropout = nn.Dropout(config.dropout)
+        self._output: Output | None = None
         self.reset()
 
     @property
@@ -67,6 +75,18 @@ class Transformer(nn.Module):
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
         nn.init.normal_(self.embedding.weight, std=self.config.d_model**-0.5)
+
+    def lay_out(self) -> None:
+        """Arrange the weights in memory as decoding reads them fastest. Their values do not change.
+
+        For a model that is no longer trained. The embedding, whose rows are looked up, is kept a second
+        time for the output layer; should it change after all, the copy is passed over.
+        """
+        for module in self.modules():
+            if isinstance(module, (MultiHeadAttention, FeedForward)):
+                module.lay_out()
+        weight = self.embedding.weight
+        self._output = Output(along_inputs(weight.data), (weight.data_ptr(), weight._version))
 
     def forward(self, source: Tensor, target: Tensor, change: Change = NEUTRAL) -> Tensor:
         """Logits [B, T, V] of the next piece after each of `target` [B, T], given `source` [B, S]."""
@@ -109,11 +129,10 @@ class Transformer(nn.Module):
         embedded = self.embed(target, None if positions is None else positions[start:stop])
         x, seen, cache, done = self.dropout(embedded.sum), [], [], []
         for i, layer in enumerate(self.decoder_layers):
-            own = layer.attention.keys_values(x)
-            own = append(past[i], own) if past else own
             own_rule = rules.decoder[i].rows(start, stop, stop)
             cross_rule = rules.cross[i].rows(start, stop, memory[i][0].size(-2))
-            x, attention, steps = layer(x, own, memory[i], own_rule, cross_rule, capture)
+            before = past[i] if past else None
+            x, own, attention, steps = layer(x, before, memory[i], own_rule, cross_rule, capture)
             seen.append(attention)
             cache.append(own)
             done.append(steps)
@@ -121,4 +140,7 @@ class Transformer(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, V], by the embedding matrix again."""
-        return hidden @ self.embedding.weight.T
+        weight = self.embedding.weight
+        if self._output is not None and self._output.made_of == (weight.data_ptr(), weight._version):
+            weight = self._output.weight
+        return hidden @ weight.T

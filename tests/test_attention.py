@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_each_head_and_the_output_equal_torchs_multihead_attention(attention: Mu
     theirs = nn.MultiheadAttention(D, H, batch_first=True)
     theirs.load_state_dict(dict(in_torchs_words(attention)))
     x, memory, mask = torch.randn(B, Q, D), torch.randn(B, K, D), random_mask()
-    output, seen = attention(x, attention.keys_values(memory), Rule(mask), capture=True)
+    output, seen = attention(attention.queries(x), attention.keys_values(memory), Rule(mask), capture=True)
     want, weights = theirs(x, memory, memory, attn_mask=~mask.flatten(0, 1), average_attn_weights=False)
     close(seen.weights, weights)
     close(output, want)
@@ -127,10 +128,10 @@ def test_the_weights_are_those_that_torchs_fused_attention_hides() -> None:
 def test_the_fused_path_equals_the_captured_one(
     attention: MultiHeadAttention, mask: Callable[[], Tensor], keep: Tensor | None, scaled: bool
 ) -> None:
-    x, memory = torch.randn(B, Q, D), attention.keys_values(torch.randn(B, K, D))
+    q, memory = attention.queries(torch.randn(B, Q, D)), attention.keys_values(torch.randn(B, K, D))
     rule = Rule(mask(), keep, scaled)
-    fused, nothing = attention(x, memory, rule)
-    captured, seen = attention(x, memory, rule, capture=True)
+    fused, nothing = attention(q, memory, rule)
+    captured, seen = attention(q, memory, rule, capture=True)
     assert nothing is None
     close(fused, captured)
     close(attend_fused(seen.q, seen.k, seen.v, rule), seen.output)
@@ -146,10 +147,10 @@ def test_a_removed_head_has_output_0_and_the_others_do_not_notice() -> None:
 
 
 def test_removing_a_head_equals_zeroing_its_columns_of_w_o(attention: MultiHeadAttention) -> None:
-    x, memory = torch.randn(B, Q, D), attention.keys_values(torch.randn(B, K, D))
-    removed, _ = attention(x, memory, Rule(ALL, KEEP), capture=True)
+    q, memory = attention.queries(torch.randn(B, Q, D)), attention.keys_values(torch.randn(B, K, D))
+    removed, _ = attention(q, memory, Rule(ALL, KEEP), capture=True)
     attention.w_o.weight[:, d : 2 * d] = 0
-    zeroed, _ = attention(x, memory, Rule(ALL), capture=True)
+    zeroed, _ = attention(q, memory, Rule(ALL), capture=True)
     close(removed, zeroed)
 
 
@@ -158,3 +159,29 @@ def test_without_the_scale_scores_are_larger_by_the_root_of_the_width() -> None:
     scaled, unscaled = (attend(q, k, v, Rule(ALL, scaled=on)) for on in (True, False))
     assert_close(unscaled.scores, scaled.scores * math.sqrt(d))
     assert_close(unscaled.weights, (scaled.scores * math.sqrt(d)).softmax(dim=-1), atol=1e-5, rtol=0)
+
+
+def test_stacked_projections_are_the_three_one_by_one(attention: MultiHeadAttention) -> None:
+    x = torch.randn(B, Q, D)
+    want = attention.queries(x), *attention.keys_values(x)
+    weights = {name: weights.clone() for name, weights in attention.named_parameters()}
+    attention.lay_out()
+    assert all(each.equal(weights[name]) for name, each in attention.named_parameters())
+    q, (k, v) = attention.project(x)
+    for got, one in zip((q, k, v), want, strict=True):
+        assert got.shape == (B, H, Q, d)
+        close(got, one)
+
+
+@pytest.mark.parametrize("name", ["w_q", "w_k", "w_v"])
+def test_a_change_of_a_projection_is_a_change_of_the_stack_also_in_a_copy(
+    attention: MultiHeadAttention, name: str
+) -> None:
+    x = torch.randn(B, Q, D)
+    attention.lay_out()
+    for each in (attention, deepcopy(attention), deepcopy(attention).double().float()):
+        getattr(each, name).weight[3] += 1
+        getattr(each, name).bias[5] -= 1
+        q, (k, v) = each.project(x)
+        for got, want in zip((q, k, v), (each.queries(x), *each.keys_values(x)), strict=True):
+            close(got, want)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
 import torch
@@ -92,6 +93,31 @@ def test_the_captured_pass_equals_the_fused_one(model: Transformer) -> None:
     source, target = padded(SOURCES), padded(TARGETS)
     _, decoded = passed(model, source, target, Change())
     assert_close(model.logits(decoded.hidden), model(source, target), atol=1e-5, rtol=0)
+
+
+def test_laid_out_for_reading_the_weights_and_the_logits_are_what_they_were(model: Transformer) -> None:
+    laid_out = deepcopy(model)
+    laid_out.lay_out()
+    source, target = padded(SOURCES), padded(TARGETS)
+    for (name, before), after in zip(model.named_parameters(), laid_out.parameters(), strict=True):
+        assert after.equal(before), name
+    assert model.state_dict().keys() == laid_out.state_dict().keys()
+    assert_close(laid_out(source, target), model(source, target), atol=1e-6, rtol=1e-6)
+
+
+def test_what_is_written_into_a_laid_out_model_is_what_it_uses(model: Transformer) -> None:
+    changed, laid_out = deepcopy(model), deepcopy(model)
+    laid_out.lay_out()
+    for each in (changed, laid_out):
+        for parameter in each.parameters():
+            parameter[0] += 0.3
+    source, target = padded(SOURCES), padded(TARGETS)
+    assert_close(laid_out(source, target), changed(source, target), atol=1e-5, rtol=1e-6)
+    assert not torch.allclose(changed(source, target), model(source, target), atol=1e-2)
+    one, two = deepcopy(laid_out), random_model(vocabulary=V)
+    two.load_state_dict(laid_out.state_dict())
+    for each in (one, two):
+        assert_close(each(source, target), changed(source, target), atol=1e-5, rtol=1e-6)
 
 
 def test_what_enters_the_first_layer_is_the_embedding_times_the_root_of_d_model_plus_positions(

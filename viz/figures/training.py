@@ -72,11 +72,11 @@ def logged_curves(logged: Logged, floor: float, marks: Sequence[int], palette: P
         ),
         row=3, col=1,
     )  # fmt: skip
-    figure.update_xaxes(**{**PLAIN, "range": [-100, int(logged.steps[-1]) * 1.02]})
-    figure.update_yaxes(**{**PLAIN, "showgrid": True, "gridcolor": palette.blocked, "rangemode": "tozero"})
+    figure.update_xaxes(**PLAIN, range=[-100, int(logged.steps[-1]) * 1.02], tickformat=",d")
+    figure.update_yaxes(**PLAIN | {"showgrid": True}, gridcolor=palette.blocked, rangemode="tozero")
     figure.update_xaxes(title=_("step"), row=3, col=1)
     figure.update_yaxes(tickformat=".0e", nticks=3, row=2, col=1)
-    return figure.update_layout(margin={"t": 30})
+    return figure.update_layout(margin={"l": 64, "t": 30, "b": 56})
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def ngrams(
     }
     fills = {"matched": palette.weights[2][1], "clipped": palette.blocked, "missing": "rgba(0,0,0,0)"}
     lanes, ticks, labels = 0, [], []
-    figure = sheet(palette, 0)
+    figure = sheet(palette, 100)
     x: list[float] = []
     y: list[float] = []
     said: list[str] = []

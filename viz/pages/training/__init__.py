@@ -14,7 +14,7 @@ TABS: dict[str, Callable[[Scene], None]] = {
     "curves": curves.draw,
     "smoothing": smoothing.draw,
     "dropout": dropout.draw,
-    "teacher forcing": forcing.draw,
+    "forcing": forcing.draw,
     "BLEU": bleu.draw,
 }
 

@@ -72,7 +72,9 @@ def _counted(translation: str, answers: list[str]) -> None:
     st.markdown(
         said.format(tokens=len(seen.tokens), length=seen.length, brevity=whole.brevity, score=whole.score)
     )
-    if not all(whole.matched) and any(whole.matched):
+    if not all(whole.total):
+        st.info(_("With fewer than four words there is no 4-gram to count, and BLEU of the sentence is 0."))
+    elif not all(whole.matched) and any(whole.matched):
         st.info(
             _(
                 "No n-gram of some length matched, so the product would be 0. As sacrebleu does, half a "

@@ -49,7 +49,7 @@ def _snapshot(scene: Scene, step: int) -> None:
         chart(figure, "train_map", aloud(picture, query, key), choose_cell)
         st.caption(view.plain(_("Step {step:,}.").format(step=step) + " " + facts(picture)))
     with right:
-        said = _("Entropy ÷ log n of this map: **{share:.2f}**")
+        said = _("Entropy ÷ log n of this map: **{share:.3f}**")
         st.markdown(said.format(share=evenness(picture)))
         if step == 0:
             st.markdown(prose("training")["noise"])

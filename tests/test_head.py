@@ -493,4 +493,9 @@ def test_nothing_is_timed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_link_asks_in_vain_gives_the_usual_stage() -> None:
     for params in ({"head_stage": "13"}, {"head_tab": "x"}, {"head_temperature": "-1"}, {"head_dk": "33"}):
-        assert not opened(**params).exception
+        tab = {"head_tab": "root"} if "head_dk" in params else {}
+        at = opened(**tab, **params)
+        assert not at.exception
+        ((name, value),) = params.items()
+        (warning,) = at.warning
+        assert f'asked for {name} "{value}"' in warning.value.replace("\\", "")

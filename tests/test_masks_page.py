@@ -252,3 +252,36 @@ def test_a_blocked_cell_is_blocked_in_the_model(translator: Translator) -> None:
     for query in range(7):
         for key in range(7):
             assert (weights[..., query, key] == 0).all() == ((query, key) in blocked)
+
+
+@pytest.mark.parametrize(("name", "value"), [("leak_at", "0"), ("leak_at", "64"), ("leak_at", "x")])
+def test_a_piece_that_no_sentence_has_is_told(name: str, value: str) -> None:
+    at = opened(masks_tab="prove", text="Tom loves Mary.", **{name: value})
+    (warning,) = at.warning
+    assert f'asked for {name} "{value}"' in warning.value.replace("\\", "")
+    assert at.number_input(key=name).value == 4
+
+
+def test_a_piece_that_this_sentence_does_not_have_is_told() -> None:
+    at = opened(masks_tab="prove", text="Tom loves Mary.", leak_at="40")
+    assert not at.warning
+    assert "The French has no piece 40: the last one, 4, is changed." in said(at)
+    assert "changed to: Tom aime Mary maison" in said(at)
+
+
+def test_layers_that_the_model_does_not_have_are_told() -> None:
+    assert ["99" in each.value for each in opened(switched="99").warning] == [True]
+
+
+def test_a_word_that_changes_earlier_pieces_is_no_proof_and_one_that_is_too_long_is_told() -> None:
+    at = opened(masks_tab="prove", text="I am a student.", target="Je suis étudimaison", leak_at="4")
+    assert len(at.dataframe) == 2
+    joined = opened(
+        masks_tab="prove", text="I am a student.", target="Je suis étudimaison", leak_at="4", leak_word="iant"
+    )
+    assert "cut together with the letters before it" in said(joined)
+    assert len(joined.dataframe) == 1
+    for word in ("la " * 70, "z" * 1200):
+        at = opened(masks_tab="prove", text="Tom loves Mary.", leak_word=word)
+        assert not at.exception
+        assert "The changed sentence is too long" in said(at)

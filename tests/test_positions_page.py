@@ -454,7 +454,7 @@ MORE = "pos_from=٣ pos_dims=999 pos_count=0 pos_at=nan pos_first=0 pos_second=-
 
 
 @pytest.mark.parametrize("bad", [*BAD.split(), *MORE.split()])
-def test_bad_values_in_the_address_do_no_harm(bad: str) -> None:
+def test_a_bad_value_in_the_address_is_told_and_the_usual_one_shown(bad: str) -> None:
     name, _equals, value = bad.partition("=")
     needs = {
         "pos_shift": {"pos_way": "shifted"},
@@ -473,6 +473,21 @@ def test_bad_values_in_the_address_do_no_harm(bad: str) -> None:
     }
     at = opened(**{**needs.get(name, {}), name: value})
     assert at.get("plotly_chart")
+    (warning,) = at.warning
+    assert f'asked for {name} "{value}"' in warning.value.replace("\\", "")
+
+
+def test_a_number_that_this_sentence_does_not_reach_is_told() -> None:
+    at = opened(text="Tom loves Mary.", pos_try="swap", pos_first="1", pos_second="9")
+    assert not at.warning
+    assert "There is no word 9: the sentence has 4, marks included." in said(at)
+    assert "swapped: . loves MaryTom" in said(at)
+    at = opened(text="a cat a cat", kind="encoder", pos_try="twins", pos_twin="7")
+    assert "There is no pair 7 here; the last one is shown." in said(at)
+    at = opened(pos_tab="encoding", pos_count="64", pos_at="500")
+    assert "Only positions 0 to 63 are shown; the last one is marked." in said(at)
+    reached = opened(text="Tom loves Mary.", pos_try="swap", pos_first="1", pos_second="3")
+    assert "There is no word" not in said(reached)
 
 
 def test_every_explanation_that_the_page_shows_is_written() -> None:

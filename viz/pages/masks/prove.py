@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from model.trace import Change, Switch
-from viz import tables
+from model.trace import Change, Switch, TextError
+from viz import cache, tables, view
 from viz.text import _, prose
 from viz.view import Scene
 
@@ -38,16 +38,35 @@ def _future(scene: Scene) -> None:
     if last < 1:
         st.info(_("The translation has no piece that could be changed."))
         return
-    at = st.number_input(_("Piece to change"), 1, 63, 4, key="leak_at", bind="query-params")
+    longest = cache.longest()
+    view.check("leak_at", range(1, longest))
+    at = st.number_input(_("Piece to change"), 1, longest - 1, 4, key="leak_at", bind="query-params")
+    if at > last:
+        said = _("The French has no piece {asked}: the last one, {last}, is changed.")
+        st.caption(said.format(asked=at, last=last))
     typed = st.text_input(_("Put in its place"), "maison", key="leak_word", bind="query-params")
     place, word = min(at, last), typed.strip() or "maison"
     pieces = [*trace.target[1:]]
     spaces = [*trace.target_spaces[1:]]
+    if place > 1 and pieces[place - 1][0].isalnum() < word[0].isalnum():
+        spaces[place - 1] = True  # a word in the place of a mark must not melt into the word before it
     pieces[place - 1] = word
     text = "".join(" " * space + piece for piece, space in zip(pieces, spaces, strict=True)).strip()
     st.text(_("changed to: {text}").format(text=text))
     off = Change(look_ahead=EVERYWHERE)
-    with_mask = (trace, scene.of(trace.text, text, Change()))
+    try:
+        with_mask = (trace, scene.of(trace.text, text, Change()))
+    except TextError as error:
+        st.info(view.plain(view.complain(error, _("changed"))))
+        return
+    if with_mask[1].target_ids[:place] != trace.target_ids[:place]:
+        st.info(
+            _(
+                "There the word is cut together with the letters before it, so that earlier pieces change "
+                "too: choose another piece or word."
+            )
+        )
+        return
     without = (scene.again(off, True), scene.of(trace.text, text, off))
     st.dataframe(tables.leak(with_mask, without, place), hide_index=True)
     st.markdown(prose("masks")["Future"])

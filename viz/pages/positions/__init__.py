@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from viz.pages.positions import added, encoding, rotation, swapped, switched, twins
-from viz.pages.positions.controls import choice, row
+from viz.pages.positions.controls import MOST, choice, row
 from viz.text import _
 from viz.view import Offers, Scene, numbers
 
@@ -22,6 +22,8 @@ OFFERS: Offers = {
     "pos_at": numbers(0, encoding.MOST - 1),
     "pos_seed": numbers(0, 999),
     "pos_k": numbers(0, rotation.FARTHEST),
+    "pos_from": numbers(0, rotation.LAST),
+    **dict.fromkeys(("pos_first", "pos_second", "pos_twin"), numbers(1, MOST)),
 }
 
 

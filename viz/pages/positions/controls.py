@@ -4,6 +4,8 @@ from typing import Any
 
 import streamlit as st
 
+MOST = 99  # the highest number of a word or of a pair that can be asked for, whatever the sentence
+
 
 def choice(label: str, key: str, options: tuple[Any, ...], bare: bool = False) -> Any:
     """One of `options`, the first where the address names none; a `bare` one does not show its label."""

@@ -19,10 +19,15 @@ MOST = LENGTHS[-1]
 def draw(scene: Scene) -> None:
     width = scene.trace.source_embedding.sum.shape[1]
     palette = view.palette()
+    view.check("pos_dims", range(width))
     with row():
         picture = choice(_("Picture"), "pos_picture", PICTURES)
         last = choice(_("Positions"), "pos_count", LENGTHS)
-        at = min(number(_("Position"), "pos_at", 20, 0, MOST - 1), last - 1)
+        asked = number(_("Position"), "pos_at", 20, 0, MOST - 1)
+    at = min(asked, last - 1)
+    if asked > at:
+        said = _("Only positions 0 to {last} are shown; the last one is marked.")
+        st.caption(said.format(last=last - 1))
     encoding = cache.encoding(last, width)
     if picture == "map":
         said = _("Encoding of positions 0 to {last}, {width} dimensions").format(last=last - 1, width=width)

@@ -14,16 +14,18 @@ from viz.text import _, prose
 from viz.view import Scene
 
 FARTHEST = 64  # the largest offset
+LAST = MOST - 1 - FARTHEST  # the last position to start from
 
 
 def draw(scene: Scene) -> None:
     width = scene.trace.source_embedding.sum.shape[1]
     encoding, turns = cache.encoding(MOST, width), cache.turns(width)
+    view.check("pos_pair", range(width // 2))
     picture, words = st.columns(2, gap="large")
     with words:
         offset = slider(_("Offset k"), "pos_k", 5, 0, FARTHEST)
         pair = slider(_("Pair of dimensions i"), "pos_pair", width // 32, 0, width // 2 - 1)
-        at = number(_("Position p"), "pos_from", 2, 0, MOST - 1 - FARTHEST)
+        at = number(_("Position p"), "pos_from", 2, 0, LAST)
     angle = offset * float(turns[pair])
     with picture:
         said = _("Position {at} and position {to}, in dimensions {even} and {odd}").format(

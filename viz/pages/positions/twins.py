@@ -6,7 +6,7 @@ from viz import order, view
 from viz.chart import chart
 from viz.component import Place, links
 from viz.figures.positions import CROWDED, numbered, twin_grid, twin_rows
-from viz.pages.positions.controls import distance, number
+from viz.pages.positions.controls import MOST, distance, number
 from viz.pages.positions.switched import OFF
 from viz.reading import kind_name, side
 from viz.text import _, prose
@@ -30,8 +30,10 @@ def draw(scene: Scene) -> None:
         return
     which = 1
     if len(pairs) > 1:
-        chosen = number(_("Pair 1 to {pairs}").format(pairs=len(pairs)), "pos_twin", 1, 1, 99)
+        chosen = number(_("Pair 1 to {pairs}").format(pairs=len(pairs)), "pos_twin", 1, 1, MOST)
         which = min(chosen, len(pairs))
+        if chosen > which:
+            st.caption(_("There is no pair {asked} here; the last one is shown.").format(asked=chosen))
     pair = pairs[which - 1]
     names = [numbered(trace.axes(here.kind)[0], 1)[index] for index in pair]
     st.markdown(

@@ -7,13 +7,16 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do $$nam
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help run test check lint types
+.PHONY: help run cluster test check lint types
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
 
 run: .venv/app ## open the app in the browser
-	$(BIN)/streamlit run app.py
+	$(BIN)/streamlit run serve.py
+
+cluster: .venv/dev ## three replicas behind a proxy, on this machine
+	$(BIN)/python -m deploy.cluster
 
 test: .venv/dev ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile

@@ -1,0 +1,1 @@
+"""Several replicas behind a proxy: with docker compose, on Kubernetes, or on this machine alone."""

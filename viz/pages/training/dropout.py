@@ -24,6 +24,7 @@ def draw(scene: Scene) -> None:
         "embedding": _("embedding sums"),
         "attention": _("attention weights"),
     }
+    view.check("train_places", cache.PLACES)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = st.pills(
             _("Dropout on"),

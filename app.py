@@ -52,11 +52,9 @@ if trouble:
 if trace and frame:
     view.fill(frame, trace)
 
-# The map of the model stands behind the page, so that on a phone the picture comes first.
-left, right = st.columns([4, 1], gap="medium")
-with left:
+with frame.page if frame else st.container():
     chosen.run()
 if frame:
-    with right:
+    with frame.side:
         here = frame.here
         component.model_map(here.kind, here.layer, sizes.layers, view.palette(), view.choose_kind)

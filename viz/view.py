@@ -148,17 +148,19 @@ def check(name: str, values: Iterable[object]) -> None:
 
 @dataclass(frozen=True)
 class Frame:
-    """The bands that all pages share, and the places in them that are filled once the trace is known."""
+    """What all pages share: what the reader chose, and the places that are filled once the trace is known."""
 
     text: str
     target: str | None  # a French sentence of the reader's own, to be forced on the model
     finder: Any
     french: Any
+    page: Any
+    side: Any  # beside the page; on a phone behind it, so that the picture comes first
     here: View
 
 
 def frame(sizes: Sizes) -> Frame:
-    """Draw the controls: sentence above, then the place of the translation, then what is looked at.
+    """Draw the controls: sentence above, translation, what is looked at, and the place of the page.
 
     The text boxes have no `max_chars`: a browser then drops a longer paste in silence, and the reader
     would not learn the limit.
@@ -175,22 +177,27 @@ def frame(sizes: Sizes) -> Frame:
         with st.popover(_("Examples")):
             component.links("examples", _example_places(text or ""))
         finder = st.popover(_("Find a head"))
-        with st.popover(_("More")):
-            more, target = _more(sizes, first.row)
     with st.container(horizontal=True, vertical_alignment="center"):
         french = st.container()
         with st.container(horizontal=True, vertical_alignment="center", width=220):
             component.links("again", [_place(_("Start again"), "", usual())])
             component.copy_link()
-            component.keep_pages([*offers(sizes), "text", "target"])
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+            component.keep_pages([*offers(sizes), "text", "target", "also"])
+    looked_at = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    page, beside = st.columns([4, 1], gap="medium")
+    with beside:
+        side = st.container()
+        # Not a popover: what stands in one that was never opened is missing from the next page's address.
+        with st.expander(_("More")):
+            more, target = _more(sizes, first.row)
+    with looked_at:
         kind = st.segmented_control(
             _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"
         )
         layer = stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
         head = stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=more["mean"])
     here = View(cast(Kind, kind or first.kind), layer - 1, head - 1, sizes=sizes, **more)
-    return Frame(text or "", target or None, finder, french, here)
+    return Frame(text or "", target or None, finder, french, page, side, here)
 
 
 def fill(frame: Frame, trace: Trace) -> None:
@@ -377,7 +384,7 @@ def usual() -> dict[str, str]:
 def _place(label: str, note: str, params: dict[str, str], current: bool = False) -> Place:
     """A place to go to. The address leaves out what stands at its default, as Streamlit's does."""
     address = {name: None if value == usual()[name] else value for name, value in params.items()}
-    return Place(label, note, address | {"mean": None}, current)
+    return Place(label, note, address | dict.fromkeys(("mean", "also", "hall")), current)
 
 
 def _example_places(text: str) -> list[Place]:

@@ -19,6 +19,7 @@ export default function ({parentElement, data}) {
     }
     kept.set(here.pathname, own);
     for (const [name, value] of kept.get(to.pathname) ?? []) to.searchParams.append(name, value);
+    to.searchParams.sort();  // as Streamlit writes them: else it would push its own order on top
     event.preventDefault();
     event.stopImmediatePropagation();
     history.pushState({}, '', to);

@@ -20,6 +20,7 @@ class Stage {
   constructor(root) {
     this.root = root;
     this.seq = 0;
+    this.unsaid = new Set();  // what Python has not heard of the place
     this.sentAt = 0;
     this.zoom = null;
     this.moved = {row: 0, column: 0};
@@ -28,7 +29,15 @@ class Stage {
     this.build();
     this.arrived = () => this.load();
     this.pressed = (event) => this.cover(event);
-    this.flushed = (event) => { if (!event.composedPath().includes(this.node)) this.flush(); };
+    // A press elsewhere may be a link: what the reader sees must be in the address before it is followed. Then nothing
+    // more is told, since a word about this page would call Streamlit back to it.
+    this.outward = (event) => { if (this.timer && !event.composedPath().includes(this.sheet)) this.write(); };
+    this.gone = () => {
+      clearTimeout(this.timer);
+      this.timer = null;
+      this.seq = this.data.told;
+      this.unsaid.clear();
+    };
     this.sizes = new ResizeObserver(() => this.redraw());
   }
 
@@ -78,7 +87,9 @@ class Stage {
     if (!this.connected) {
       this.connected = true;
       document.addEventListener('keydown', this.pressed);
-      document.addEventListener('pointerdown', this.flushed, true);
+      document.addEventListener('pointerdown', this.outward, true);
+      this.node.addEventListener('focusout', this.outward);
+      window.addEventListener('popstate', this.gone);
       headlight.news.addEventListener('maps', this.arrived);
       this.sizes.observe(this.root);
     }
@@ -101,6 +112,7 @@ class Stage {
     // What Python says is an echo where it has not heard the last step yet; a newer step stands.
     if (!this.place || data.told >= this.seq) {
       this.seq = Math.max(this.seq, data.told);
+      this.unsaid.clear();
       this.place = this.inside(data.place);
     } else if (!this.timer && performance.now() - this.sentAt > LOST) {
       this.send();  // it was told while the server was away
@@ -126,31 +138,38 @@ class Stage {
   // --- what Python is told --------------------------------------------------------------------------------------
 
   step(change) {
+    const before = this.outside();
     this.place = {...this.place, ...change};
     this.seq += 1;
+    for (const [name, value] of Object.entries(this.outside())) if (value !== before[name]) this.unsaid.add(name);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.send(), PAUSE);
     this.controls();
     this.redraw();
   }
 
-  flush() {
-    if (this.timer) this.send();
-  }
-
-  // The address first: when Streamlit then finds its controls there already, it adds nothing to the history.
-  send() {
-    clearTimeout(this.timer);
-    this.timer = null;
-    this.sentAt = performance.now();
-    const place = this.outside(), url = new URL(location.href);
-    for (const [name, value] of Object.entries(place)) {
+  // The address, as Streamlit would write it: when it then finds its controls there, it adds nothing to the history.
+  write() {
+    const url = new URL(location.href);
+    for (const [name, value] of this.news()) {
       if (value === this.data.usual[name]) url.searchParams.delete(name);
       else url.searchParams.set(name, value);
     }
     url.searchParams.sort();
     history.replaceState(history.state, '', url);
-    this.tell({...place, seq: this.seq, want: this.missing()});
+  }
+
+  // Tells Python what changed, and only that: another control may be on its way there.
+  send() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.sentAt = performance.now();
+    this.write();
+    this.tell({...Object.fromEntries(this.news()), seq: this.seq, want: this.missing()});
+  }
+
+  news() {
+    return Object.entries(this.outside()).filter(([name]) => this.unsaid.has(name));
   }
 
   missing() {
@@ -167,7 +186,8 @@ class Stage {
       clearTimeout(this.timer);
       this.connected = false;
       document.removeEventListener('keydown', this.pressed);
-      document.removeEventListener('pointerdown', this.flushed, true);
+      document.removeEventListener('pointerdown', this.outward, true);
+      window.removeEventListener('popstate', this.gone);
       headlight.news.removeEventListener('maps', this.arrived);
       this.sizes.disconnect();
     });

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model import words
+import model
+from model import align, words
 from model.tokenizer import Tokenizer, clean
 from model.trace import Trace
 from model.training import corpus
@@ -210,3 +211,86 @@ def test_the_error_rate_of_a_worked_example(tmp_path: Path) -> None:
     # Over two pairs links are counted together; rates are not averaged.
     assert aer([found, gold[0].sure], gold * 2) == pytest.approx(1 - (7 + 14) / (12 + 14))
     assert aer([], []) == 0
+
+
+# --- aligners ---------------------------------------------------------------------------------------------
+
+
+def test_growing_an_alignment_equals_a_worked_example() -> None:
+    """Both agree on 0-0 and 4-4. Then 1-0 reaches word 1, 1-1 the other word 1, and 4-3 the word 3.
+
+    With 2-3 and 3-2 against 2-2 and 3-3 of both, no word lacks a link, and nothing grows.
+    """
+    forward = frozenset({(0, 0), (1, 1), (4, 4)})
+    backward = frozenset({(0, 0), (1, 0), (4, 3), (4, 4)})
+    assert align.symmetrise(forward, backward) == {(0, 0), (1, 0), (1, 1), (4, 3), (4, 4)}
+    both = frozenset({(2, 2), (3, 3)})
+    assert align.symmetrise(both | {(2, 3)}, both | {(3, 2)}) == both
+    assert align.symmetrise(forward, forward) == forward
+    # Nothing in common: the last step takes links between two words that have none, one after the other.
+    assert align.symmetrise(frozenset({(0, 0)}), frozenset({(2, 2)})) == {(0, 0), (2, 2)}
+    assert align.symmetrise(frozenset({(0, 0)}), frozenset({(0, 2)})) == {(0, 0)}
+
+
+def test_the_baselines_know_nothing_and_stay_inside_the_sentences() -> None:
+    straight = align.diagonal(GOLD)
+    for pair, found in zip(GOLD, straight, strict=True):
+        assert {target for _source, target in found} == {*range(len(pair.target))}
+        assert {(0, 0), (len(pair.source) - 1, len(pair.target) - 1)} <= found
+    assert aer(straight, GOLD) < 0.5  # French and English go much the same way
+    drawn = align.random_links(GOLD, 0)
+    assert drawn == align.random_links(GOLD, 0) != align.random_links(GOLD, 1)
+    assert aer(drawn, GOLD) > 0.8
+    sources = [source for found in drawn for source, _target in found]
+    assert len(sources) == sum(len(pair.target) for pair in GOLD)
+
+
+def test_the_best_head_is_chosen_on_one_half_and_reported_on_the_other() -> None:
+    table = {
+        "heads": [
+            [{"choose": 0.3, "report": 0.1, "all": 0.2}, {"choose": 0.2, "report": 0.4, "all": 0.3}],
+            [{"choose": 0.25, "report": 0.0, "all": 0.12}, {"choose": 0.9, "report": 0.9, "all": 0.9}],
+        ]
+    }
+    assert align.best(table) == {"layer": 0, "head": 1, "choose": 0.2, "report": 0.4, "all": 0.3}
+    found = [pair.sure for pair in GOLD]
+    found[1] = frozenset()  # wrong in the half that reports
+    rates = align.rates(found, GOLD)
+    assert rates["choose"] == 0 < rates["all"] < rates["report"]
+
+
+def test_heads_are_scored_by_their_favourite_words(translator: Translator, tmp_path: Path) -> None:
+    pair = "en: The cat looks at me.\nfr: Le chat me regarde.\nsure: The=Le cat=chat me=me looks=regarde .=."
+    gold = parse(f"{pair}\npossible: at=regarde", tmp_path)
+    table = align.score_heads(translator, gold, "goes in")
+    trace = translator.trace(gold[0].english, gold[0].french)
+    merged = words.cross_words(trace, "goes in")
+    for layer in range(3):
+        for weights, got in (
+            (merged.weights[layer, 1], table["heads"][layer][1]),
+            (merged.weights[layer].mean(axis=0), table["layers"][layer]),
+        ):
+            found = frozenset(
+                (int(weights[t + 1, :-1].argmax()), t) for t in range(5)
+            )  # row 0 is <s>, the last column </s>
+            assert got["choose"] == round(aer([found], gold), 4)
+
+
+def test_the_shipped_figures_are_those_of_the_shipped_model() -> None:
+    """The whole table of one reading again, from weights and gold set; the aligner's from its links."""
+    folder = ROOT / "assets" / "models" / "en-fr"
+    shipped = align.load(folder)
+    assert shipped
+    assert shipped["gold"]["pairs"] == len(GOLD)
+    table = align.score_heads(model.load(folder), GOLD, "goes in")
+    for layer in range(3):
+        for head in range(8):  # another processor may turn a tie over
+            want = shipped["reads"]["goes in"]["heads"][layer][head]
+            assert table["heads"][layer][head] == pytest.approx(want, abs=0.006)
+    assert shipped["best"]["goes in"] == align.best(shipped["reads"]["goes in"])
+    assert shipped["diagonal"] == align.rates(align.diagonal(GOLD), GOLD)
+    found = [frozenset((s, t) for s, t in one) for one in shipped["aligner"]["links"]]
+    assert align.rates(found, GOLD) in shipped["aligner"]["runs"]
+    for read in words.READS:
+        assert shipped["best"][read]["report"] < 0.25
+        assert shipped["random"]["report"] > 2 * shipped["best"][read]["report"]

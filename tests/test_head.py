@@ -397,6 +397,14 @@ def opened(**params: str) -> AppTest:
     return at.run()
 
 
+def pictures(at: AppTest) -> list[Any]:
+    """What is drawn: figures, and the stage of an act."""
+    return [
+        *at.get("plotly_chart"),
+        *(part for part in at.get("bidi_component") if part.proto.component_name == "headlight_stage"),
+    ]
+
+
 def read(at: AppTest) -> str:
     parts = [*at.markdown, *at.caption, *at.text, *at.info]
     return "\n".join(part.value for part in parts).replace("\\", "")
@@ -409,8 +417,7 @@ def test_every_tab_and_stage_draws_from_its_link(kind: Kind, text: str) -> None:
         at = opened(text=text, kind=kind, layer=str(layer % 3 + 1), row="64", **params)
         assert not at.exception, params
         assert not at.warning
-        charts = at.get("plotly_chart")
-        assert charts or params.get("head_why") == "additive", params
+        assert pictures(at) or params.get("head_why") == "additive", params
         for name, value in params.items():
             # Streamlit drops what stands at its default from the address.
             assert at.query_params.get(name, "") == value or (name, value) in DEFAULTS

@@ -50,10 +50,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
     A blocked cell is -inf before softmax, hence exactly 0 after it. A row with no allowed key
     has no softmax: its weights and its output are 0, and `allowed` alone tells which rows these are.
     """
-    scores = q @ k.transpose(-2, -1) * rule.scale(q.size(-1))
+    scores = (q @ k.transpose(-2, -1)).mul_(rule.scale(q.size(-1)))
     asked = scores if rule.uniform is None else scores.masked_fill(rule.uniform, 0.0)  # equal scores
     weights = asked.masked_fill(~rule.allowed, -math.inf).softmax(dim=-1)
-    weights = weights.masked_fill(~rule.allowed.any(dim=-1, keepdim=True), 0.0)
+    empty = ~rule.allowed.any(dim=-1, keepdim=True)
+    if empty.any():
+        weights = weights.masked_fill(empty, 0.0)
     output = weights @ v
     if rule.keep is not None:
         output = output * rule.keep

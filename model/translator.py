@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from model.config import END, PAD, SPECIAL, START, UNKNOWN
 from model.decoding import beam_search, greedy, greedy_changed, limit
 from model.layers import SubLayer
 from model.masks import rules
+from model.sampling import Lot, Search, sample, search
 from model.tokenizer import Piece, Tokenizer, clean
 from model.trace import (
     NEUTRAL,
@@ -41,15 +43,32 @@ class Translator:
     model: Transformer
     tokenizer: Tokenizer
 
+    @cached_property
+    def _texts(self) -> list[str]:
+        """Every piece as a reader knows it, by its id."""
+        return [self.tokenizer.piece(id_).text for id_ in range(self.tokenizer.size)]
+
     def translate(self, text: str, beam: int = 1) -> str:
         """The translation of one sentence, greedily or by beam search. Raises TextError."""
-        source = torch.tensor([[piece.id for piece in self._source(text)]])
+        source = self._source_ids(text)
         ids = greedy(self.model, source)[0] if beam == 1 else beam_search(self.model, source, beam)
         return self.tokenizer.decode(ids)
 
+    def search(self, text: str, beam: int) -> Search:
+        """Beam search for one sentence, with all that it considered. Raises TextError."""
+        return search(self.model, self.tokenizer, self._source_ids(text), beam)
+
+    def sample(self, text: str, lot: Lot, seeds: Sequence[int]) -> list[tuple[int, ...]]:
+        """The ids of one translation by lot for each seed. Raises TextError."""
+        return [tuple(ids) for ids in sample(self.model, self._source_ids(text), lot, seeds)]
+
     @torch.inference_mode()
-    def trace(self, text: str, target: str | None = None, change: Change = NEUTRAL) -> Trace:
+    def trace(
+        self, text: str, target: str | Sequence[int] | None = None, change: Change = NEUTRAL
+    ) -> Trace:
         """Everything the model computed for `text`: its own translation, or the `target` forced on it.
+
+        Ids as a target are what the model chose in another way than greedily: a beam's, or one drawn.
 
         One pass over the finished target: under the look-ahead mask, row t of it is what step t of
         decoding saw. A shuffle of positions is the exception, since it is drawn for the whole length.
@@ -57,7 +76,12 @@ class Translator:
         """
         source = [*self._source(text), *self._pads(change.source_pads)]
         source_ids = torch.tensor([[piece.id for piece in source]])
-        pieces = self._target(source_ids, change) if target is None else self._read(target)
+        if target is None:
+            pieces = self._target(source_ids, change)
+        elif isinstance(target, str):
+            pieces = self._read(target)
+        else:
+            pieces = [self.tokenizer.piece(id_) for id_ in target]
         goes_in = [Piece(SPECIAL[START], START, False), *pieces, *self._pads(change.target_pads)]
         comes_out = [*pieces, Piece(SPECIAL[END], END, False), *self._pads(change.target_pads)]
         target_ids = torch.tensor([[piece.id for piece in goes_in]])
@@ -66,12 +90,14 @@ class Translator:
         encoded = self.model.encode(source_ids, changed, capture=True)
         memory = self.model.keys_values(encoded.memory)
         decoded = self.model.decode(target_ids, memory, changed, capture=True)
-        log_probs = self.model.logits(decoded.hidden)[0].log_softmax(dim=-1)
+        log_probs = self.model.logits(decoded.hidden)[0]
+        torch.log_softmax(log_probs, dim=-1, out=log_probs)  # in place: these are the most numbers of all
         rows = len(pieces) + 1
         out_ids = torch.tensor([piece.id for piece in comes_out])
         chosen = log_probs.gather(1, out_ids[:, None])[:, 0]
         chosen[rows:] = 0
         top = log_probs.topk(CANDIDATES, dim=-1)
+        texts = self._texts
 
         return Trace(
             text=clean(text),
@@ -85,10 +111,11 @@ class Translator:
             target_spaces=tuple(piece.space for piece in goes_in),
             unknown=tuple(piece.text for piece in [*source, *pieces] if piece.id == UNKNOWN),
             translation=clean(target)
-            if target is not None
+            if isinstance(target, str)
             else self.tokenizer.decode([p.id for p in pieces]),
-            forced=target is not None,
-            cut=target is None and len(pieces) >= limit(len(source) - change.source_pads, self.model.config),
+            forced=isinstance(target, str),
+            cut=not isinstance(target, str)
+            and len(pieces) >= limit(len(source) - change.source_pads, self.model.config),
             encoder=_stages(encoded.seen),
             decoder=_stages([seen.decoder for seen in decoded.seen]),
             cross=_stages([seen.cross for seen in decoded.seen]),
@@ -102,13 +129,13 @@ class Translator:
             log_probs=log_probs.numpy(),
             piece_log_probs=chosen.numpy(),
             candidates=tuple(
-                tuple(
-                    Candidate(self.tokenizer.piece(id_).text, log_prob)
-                    for id_, log_prob in zip(ids, values, strict=True)
-                )
+                tuple(Candidate(texts[id_], log_prob) for id_, log_prob in zip(ids, values, strict=True))
                 for ids, values in zip(top.indices.tolist(), top.values.tolist(), strict=True)
             ),
         )
+
+    def _source_ids(self, text: str) -> Tensor:
+        return torch.tensor([[piece.id for piece in self._source(text)]])
 
     def _source(self, text: str) -> list[Piece]:
         return [*self._read(text), Piece(SPECIAL[END], END, False)]

@@ -3,7 +3,8 @@
 Shapes: B batch, S source positions, V vocabulary; a beam is a batch of hypotheses.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -100,9 +101,23 @@ def penalty(length: int) -> float:
     return ((5 + length) / 6) ** LENGTH_PENALTY
 
 
+class Grown(NamedTuple):
+    """What one step of a beam search considered: a hypothesis kept before, and one more piece."""
+
+    parent: int  # its place among those kept at the step before
+    piece: int
+    total: float  # log P so far
+    state: Literal["kept", "ended", "dropped"]
+
+
 @torch.inference_mode()
-def beam_search(model: Transformer, source: Tensor, size: int) -> list[int]:
-    """The best of `size` hypotheses kept at every step, for source ids [1, S]. Ids without <s> and </s>."""
+def beam_search(
+    model: Transformer, source: Tensor, size: int, watch: Callable[[list[Grown]], None] | None = None
+) -> list[int]:
+    """The best of `size` hypotheses kept at every step, for source ids [1, S]. Ids without <s> and </s>.
+
+    `watch` is shown what each step considered, the best first. The next step goes on from the kept ones.
+    """
     paper = _room(source, model.config)
     memory = model.keys_values(model.encode(source, paper).memory)
     hypotheses = torch.full((1, 1), START, device=source.device)
@@ -110,7 +125,7 @@ def beam_search(model: Transformer, source: Tensor, size: int) -> list[int]:
     past: tuple[KeysValues, ...] | None = None
     finished: list[tuple[float, list[int]]] = []
     for length in range(1, limit(source.size(1), model.config) + 1):
-        step = model.decode(hypotheses[:, -1:], _spread(memory, len(totals)), paper, past)
+        step = model.decode(hypotheses[:, -1:], spread(memory, len(totals)), paper, past)
         scores = totals[:, None] + log_probabilities(model.logits(step.hidden[:, -1]))
         # Twice the beam: were every best candidate an ending, enough open ones would still be left.
         best, flat = scores.flatten().topk(min(2 * size, scores.numel()))
@@ -119,6 +134,15 @@ def beam_search(model: Transformer, source: Tensor, size: int) -> list[int]:
             if piece == END:
                 finished.append((score.item() / penalty(length), hypotheses[parent, 1:].tolist()))
         still = (pieces != END).nonzero().flatten()[:size]
+        if watch:
+            ended, kept = (pieces[:size] == END).nonzero().flatten().tolist(), still.tolist()
+            rows = zip(parents.tolist(), pieces.tolist(), best.tolist(), strict=True)
+            watch(
+                [
+                    Grown(*row, "ended" if place in ended else "kept" if place in kept else "dropped")
+                    for place, row in enumerate(rows)
+                ]
+            )
         # An open hypothesis can at best keep its total and grow to the limit.
         hope = best[still[0]].item() / penalty(limit(source.size(1), model.config))
         if len(finished) >= size and max(finished)[0] >= hope:
@@ -131,7 +155,8 @@ def beam_search(model: Transformer, source: Tensor, size: int) -> list[int]:
     return max(finished)[1]
 
 
-def _spread(memory: Sequence[KeysValues], size: int) -> list[KeysValues]:
+def spread(memory: Sequence[KeysValues], size: int) -> list[KeysValues]:
+    """The keys and values of one sentence for a batch of `size`, not copied."""
     return [(keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1)) for keys, values in memory]
 
 

@@ -63,9 +63,7 @@ class Translator:
         return [tuple(ids) for ids in sample(self.model, self._source_ids(text), lot, seeds)]
 
     @torch.inference_mode()
-    def trace(
-        self, text: str, target: str | Sequence[int] | None = None, change: Change = NEUTRAL
-    ) -> Trace:
+    def trace(self, text: str, target: str | Sequence[int] | None = None, change: Change = NEUTRAL) -> Trace:
         """Everything the model computed for `text`: its own translation, or the `target` forced on it.
 
         Ids as a target are what the model chose in another way than greedily: a beam's, or one drawn.

@@ -283,3 +283,53 @@ def dropped(
         return Translator(name, model_, whole.tokenizer).trace(text, target)
 
     return _store.get(("dropped", name, text, target, places, rate, seed), lambda: _asked(work))
+
+
+# --- decoding ---------------------------------------------------------------------------------------------
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def search(name: str, text: str, beam: int) -> "sampling.Search":
+    """A beam search with all that it considered. Raises TextError and UnreadyError."""
+    of = translator(name)
+    found: sampling.Search = _asked(lambda: of.search(text, beam))
+    return found
+
+
+def lot(temperature: float, top_k: int, top_p: float) -> "sampling.Lot":
+    """How pieces are drawn."""
+    from model.sampling import Lot
+
+    return Lot(temperature, top_k, top_p)
+
+
+def shares(log_probs: Floats, way: "sampling.Lot") -> NDArray[np.float64]:
+    """(V,): the probability with which each piece is drawn."""
+    from model.sampling import shares
+
+    return shares(log_probs, way)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def sample(name: str, text: str, way: "sampling.Lot", seeds: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The ids of one translation by lot for each seed. Raises TextError and UnreadyError."""
+    of = translator(name)
+    found: list[tuple[int, ...]] = _asked(lambda: of.sample(text, way, seeds))
+    return found
+
+
+def trace_of(name: str, text: str, ids: tuple[int, ...]) -> Trace:
+    """The trace over what a beam or a lot chose. Raises TextError and UnreadyError."""
+    of = translator(name)
+    answer: Trace = _traces.get((name, text, ids), lambda: _asked(lambda: of.trace(text, ids)))
+    return answer
+
+
+def piece(name: str, id_: int) -> str:
+    """The piece of an id, as a reader knows it."""
+    return translator(name).tokenizer.piece(id_).text
+
+
+def written(name: str, ids: tuple[int, ...]) -> str:
+    """The text of ids."""
+    return translator(name).tokenizer.decode(ids)

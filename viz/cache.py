@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import model
-from model import checkpoint, experiments, quality
+from model import checkpoint, experiments, quality, sampling
 from model.config import Config
 from model.trace import NEUTRAL, Change, Floats, Kind, Trace
 from model.training import history
@@ -235,7 +235,7 @@ PLACES = experiments.PLACES  # where dropout may stand
 count, tally = quality.count, quality.tally
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
+@cache
 def curves(name: str = MODEL) -> history.Curves:
     """What the run logged."""
     return history.read(MODELS / name / "history.csv")
@@ -243,17 +243,29 @@ def curves(name: str = MODEL) -> history.Curves:
 
 def snapshots(name: str = MODEL) -> tuple[int, ...]:
     """The steps at which the weights were kept, those that are shipped last."""
-    return *checkpoint.snapshots(MODELS / name), int(curves(name).steps[-1])
+    kept = checkpoint.snapshots(MODELS / name)
+    try:
+        return *kept, int(curves(name).steps[-1])
+    except OSError:  # a model without a history, or none at all
+        return tuple(kept)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def snapshot(name: str, step: int) -> Translator:
-    """The model as it was at `step`. All of a run's fit: each new sentence asks every one of them."""
+    """The model as it was at `step`. All of a run's fit: each new sentence asks every one of them.
+
+    Raises UnreadyError.
+    """
+    whole = translator(name)
     if step == snapshots(name)[-1]:
-        return translator(name)
-    return Translator(
-        f"{name} at step {step}", checkpoint.load_snapshot(MODELS / name, step), translator(name).tokenizer
-    )
+        return whole
+    try:
+        return replace(
+            whole, name=f"{name}, step {step}", model=checkpoint.load_snapshot(MODELS / name, step)
+        )
+    except checkpoint.CheckpointError as error:
+        _log.error("a snapshot did not load: %s", error)
+        raise UnreadyError(_unready()) from error
 
 
 def trace_at(name: str, step: int, text: str, target: str | None) -> Trace:
@@ -267,9 +279,6 @@ def translation_at(name: str, step: int, text: str) -> str:
     """What the model wrote by itself at `step`. Raises TextError and UnreadyError."""
     of = snapshot(name, step)
     return _asked(lambda: of.translate(text))
-
-
-PLACES = ("sublayer", "embedding", "attention")  # where dropout may stand, as `experiments.Place` names them
 
 
 def dropped(
@@ -287,42 +296,30 @@ def dropped(
 
 # --- decoding ---------------------------------------------------------------------------------------------
 
+Lot = sampling.Lot
+shares = sampling.shares
+
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def search(name: str, text: str, beam: int) -> "sampling.Search":
+def search(name: str, text: str, beam: int) -> sampling.Search:
     """A beam search with all that it considered. Raises TextError and UnreadyError."""
     of = translator(name)
-    found: sampling.Search = _asked(lambda: of.search(text, beam))
-    return found
-
-
-def lot(temperature: float, top_k: int, top_p: float) -> "sampling.Lot":
-    """How pieces are drawn."""
-    from model.sampling import Lot
-
-    return Lot(temperature, top_k, top_p)
-
-
-def shares(log_probs: Floats, way: "sampling.Lot") -> NDArray[np.float64]:
-    """(V,): the probability with which each piece is drawn."""
-    from model.sampling import shares
-
-    return shares(log_probs, way)
+    return _asked(lambda: of.search(text, beam))
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def sample(name: str, text: str, way: "sampling.Lot", seeds: tuple[int, ...]) -> list[tuple[int, ...]]:
+def sample(
+    name: str, text: str, temperature: float, top_k: int, top_p: float, seeds: tuple[int, ...]
+) -> list[tuple[int, ...]]:
     """The ids of one translation by lot for each seed. Raises TextError and UnreadyError."""
     of = translator(name)
-    found: list[tuple[int, ...]] = _asked(lambda: of.sample(text, way, seeds))
-    return found
+    return _asked(lambda: of.sample(text, Lot(temperature, top_k, top_p), seeds))
 
 
 def trace_of(name: str, text: str, ids: tuple[int, ...]) -> Trace:
     """The trace over what a beam or a lot chose. Raises TextError and UnreadyError."""
     of = translator(name)
-    answer: Trace = _traces.get((name, text, ids), lambda: _asked(lambda: of.trace(text, ids)))
-    return answer
+    return _store.get(("trace_of", name, text, ids), lambda: _asked(lambda: of.trace(text, ids)))
 
 
 def piece(name: str, id_: int) -> str:

@@ -25,11 +25,13 @@ from tqdm import tqdm
 
 import model
 from model import heads, words
+from model.attention import Rule
 from model.checkpoint import WEIGHTS
 from model.config import PAD
 from model.decoding import padded
 from model.heads import Tally, all_heads
-from model.trace import KINDS, NEUTRAL, Change, Head
+from model.masks import rules
+from model.trace import KINDS, NEUTRAL, Change, Floats, Head, Kind
 from model.training import corpus
 from model.translator import MODELS, Translator
 
@@ -83,6 +85,45 @@ def losses(translator: Translator, pairs: Sequence[corpus.Pair], change: Change)
         total[batch] = each.double().sum(dim=1).numpy()
         pieces[batch] = (wanted != PAD).sum(dim=1).numpy()
     return total, pieces
+
+
+@torch.inference_mode()
+def costs(translator: Translator, text: str, target: str, loss: Loss) -> Floats:
+    """(3, L, H), kinds as in `KINDS`: what each head's absence, or evenness, adds to the loss of one pair.
+
+    The mean -log p of the target's pieces under the change, less that of the whole model. All changes are
+    one batch: a row of it is the same sentence, with one head changed. A trace must have judged the pair.
+    """
+    config = translator.model.config
+    trace_source, trace_target = translator.tokenizer.source(text), translator.tokenizer.target(target)
+    places = all_heads(config.n_layers, config.n_heads)
+    source = torch.tensor([trace_source]).expand(len(places) + 1, -1)  # the last row is the whole model
+    goes_in = torch.tensor([trace_target[:-1]]).expand(len(places) + 1, -1)
+    wanted = torch.tensor(trace_target[1:])
+    paper = rules(source, goes_in, config)
+
+    def changed(kind: Kind, of: Sequence[Rule]) -> tuple[Rule, ...]:
+        made = []
+        for layer, rule in enumerate(of):
+            chosen = torch.zeros(len(source), config.n_heads, 1, 1, dtype=torch.bool)
+            for row, place in enumerate(places):
+                chosen[row, place.head] = (place.kind, place.layer) == (kind, layer)
+            made.append(
+                replace(rule, keep=(~chosen).float()) if loss == "removed" else replace(rule, uniform=chosen)
+            )
+        return tuple(made)
+
+    governed = paper._replace(
+        encoder=changed("encoder", paper.encoder),
+        decoder=changed("decoder", paper.decoder),
+        cross=changed("cross", paper.cross),
+    )
+    memory = translator.model.keys_values(translator.model.encode(source, governed).memory)
+    hidden = translator.model.decode(goes_in, memory, governed).hidden
+    logs = translator.model.logits(hidden).log_softmax(dim=-1)
+    means = -logs[:, torch.arange(len(wanted)), wanted].mean(dim=1)
+    found: Floats = (means[:-1] - means[-1]).view(len(KINDS), config.n_layers, config.n_heads).numpy()
+    return found
 
 
 def per_piece(differences: Numbers, pieces: Numbers) -> tuple[float, float]:

@@ -285,6 +285,20 @@ def test_losses_equal_the_traces_own(translator: Translator) -> None:
             assert count == len(trace.comes_out)
 
 
+@pytest.mark.parametrize("loss", survey.LOSSES)
+def test_what_each_head_costs_in_one_batch_equals_a_pass_for_each(
+    translator: Translator, loss: survey.Loss
+) -> None:
+    found = survey.costs(translator, TEXT, FORCED, loss)
+    assert found.shape == (3, 3, 2)
+    whole = translator.trace(TEXT, FORCED).piece_log_probs.mean()
+    for (kind, layer, head), cost in np.ndenumerate(found):
+        change = {loss: frozenset({Head(KINDS[kind], layer, head)})}
+        one = translator.trace(TEXT, FORCED, replace(NEUTRAL, **change)).piece_log_probs.mean()  # type: ignore[arg-type]
+        assert cost == pytest.approx(whole - one, abs=1e-4)
+    assert abs(found).min() > 1e-4
+
+
 def test_the_error_of_a_mean_over_pieces_is_that_of_a_ratio() -> None:
     differences, pieces = np.array([1.0, 4.0, 1.0, 6.0]), np.array([2.0, 4.0, 2.0, 4.0])
     value, error = survey.per_piece(differences, pieces)

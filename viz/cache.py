@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import model
-from model import checkpoint, experiments, quality, sampling
+from model import align, checkpoint, experiments, quality, sampling, survey, words
 from model.config import Config
 from model.trace import NEUTRAL, Change, Floats, Kind, Trace
 from model.training import history
@@ -330,3 +330,28 @@ def piece(name: str, id_: int) -> str:
 def written(name: str, ids: tuple[int, ...]) -> str:
     """The text of ids."""
     return translator(name).tokenizer.decode(ids)
+
+
+# --- heads ------------------------------------------------------------------------------------------------
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def surveyed(name: str = MODEL) -> dict[str, Any] | None:
+    """What `python -m model.survey` found of every head on the validation sentences; None where not shipped."""
+    return survey.load(MODELS / name)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def alignment(name: str = MODEL) -> dict[str, Any] | None:
+    """What `python -m model.align` found against the gold set; None where not shipped."""
+    return align.load(MODELS / name)
+
+
+gold = cache(words.read_gold)  # the pairs with links drawn by hand
+
+
+def costs(name: str, text: str, target: str, loss: survey.Loss) -> Floats:
+    """(3, L, H): what each head's removal or evenness adds to the loss of one pair. Raises UnreadyError."""
+    of = translator(name)
+    key = ("costs", name, text, target, loss)
+    return _store.get(key, lambda: _asked(lambda: survey.costs(of, text, target, loss)))

@@ -47,7 +47,7 @@ def long_sentences(chance: random.Random) -> Iterator[str]:
     parts = [part.split(",") for part in (WHO, DID, WHAT)]
     while True:
         clauses = (" ".join(chance.choice(part) for part in parts) for _clause in range(LONGEST))
-        yield " and ".join(clauses)[:330] + "."
+        yield " and ".join(clauses)[:270] + "."
 
 
 @dataclass

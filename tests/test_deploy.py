@@ -1,10 +1,12 @@
-"""Several replicas: the files agree with each other, a replica may die, and none is needed to end with an error."""
+"""Several replicas: the files agree with each other, a replica may die, and none ends with an error."""
 
 import asyncio
 import shutil
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,9 +185,6 @@ def test_a_restart_in_turn_shows_no_error(cluster: Cluster) -> None:
 
 
 def test_the_proxy_hides_what_is_for_its_keeper(cluster: Cluster) -> None:
-    import urllib.error
-    import urllib.request
-
     for path in ("/_stcore/metrics", "/_stcore/agent/openapi.json", READY):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(cluster.url + path, timeout=10)

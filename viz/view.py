@@ -359,6 +359,7 @@ def stepped(
             key=key,
             bind="query-params",
             disabled=disabled,
+            wrap=True,  # on a phone
         )
         at = chosen or first
         back, forward = shortcuts

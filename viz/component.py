@@ -90,7 +90,13 @@ def translation(trace: Trace, palette: Palette) -> None:
         whole += " " + _("It did not stop by itself: the length limit cut it.")
     _TRANSLATION(
         key="translation",
-        data={"pieces": pieces, "whole": whole, "colour": palette.target, "label": _("French translation")},
+        data={
+            "pieces": pieces,
+            "whole": whole,
+            "colour": palette.target,
+            "label": _("French translation"),
+            "covered": stage_words()["covered"],
+        },
     )
 
 

@@ -176,10 +176,10 @@ def frame(sizes: Sizes) -> Frame:
         )
         with st.popover(_("Examples")):
             component.links("examples", _example_places(text or ""))
-        finder = st.popover(_("Find a head"))
     with st.container(horizontal=True, vertical_alignment="center"):
         french = st.container()
-        with st.container(horizontal=True, vertical_alignment="center", width=220):
+        with st.container(horizontal=True, vertical_alignment="center", width=350):
+            finder = st.popover(_("Find a head"))
             component.links("again", [_place(_("Start again"), "", usual())])
             component.copy_link()
             component.keep_pages([*offers(sizes), "text", "target", "also"])

@@ -1,5 +1,6 @@
-// The translation, piece by piece; each tells its probability on hover, focus or touch.
-// data: {pieces: [{text, space, said}], whole, colour, label}
+// The translation, piece by piece; each tells its probability on hover, focus or touch. `h` covers what the pointer or
+// the focus is on, the sentence or its probability, until it is pressed again: so a lecturer can ask before she shows.
+// data: {pieces: [{text, space, said}], whole, colour, label, covered}
 
 export default function ({parentElement, data}) {
   const line = document.createElement('div');
@@ -23,5 +24,16 @@ export default function ({parentElement, data}) {
   whole.className = 'quiet';
   whole.textContent = data.whole;
   line.append(pieces, whole);
-  parentElement.querySelector('.root').replaceChildren(line);
+  for (const part of [pieces, whole]) part.dataset.covered = data.covered;
+  const root = parentElement.querySelector('.root'), hidden = root.querySelectorAll('.covered').length > 0;
+  if (hidden) for (const part of [pieces, whole]) part.classList.add('covered');  // a new sentence is not given away
+  root.replaceChildren(line);
+  const cover = (event) => {
+    const typing = event.composedPath()[0].closest?.('input, textarea, [contenteditable]');
+    if (event.key !== 'h' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const part = [pieces, whole].find((part) => part.matches(':hover') || part.matches(':focus-within'));
+    if (part) part.classList.toggle('covered');
+  };
+  document.addEventListener('keydown', cover);
+  return () => document.removeEventListener('keydown', cover);
 }

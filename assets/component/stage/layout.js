@@ -23,7 +23,7 @@ function arrange(stage, width, place) {
     };
     if (place.drawing === 'map') small((w) => put(mapItem(stage, {place, set: 0, x: 0, y: 0, w})));
     else if (place.drawing === 'lines') small((w) => put(linesItem(stage, {place, set: 0, x: 0, y: 0, w})));
-    else put(tilesItem(stage, {place, set: 0, x: 0, y: 0, w: width, room: hall ? innerHeight - 130 : 640, layers: layersOf(stage, place)}));
+    else put(tilesItem(stage, {place, set: 0, x: 0, y: 0, w: width, room: hall ? innerHeight - 130 : 500, layers: layersOf(stage, place)}));
     return {items, height};
   }
   const abreast = width >= NARROW && (place.drawing !== 'all' || stage.maps.kinds[place.kind].heads <= 8);
@@ -67,12 +67,14 @@ function mapItem(stage, {place, set, x, y, w, full = true, narrow = false}) {
   const {paint} = stage, {queries, keys, out} = stage.maps.kinds[place.kind], shown = windowOf(stage, place);
   const hall = place.hall, names = keys.slice(shown.column, shown.column + shown.columns);
   const rowSize = labelSize(shown.rows, hall ? innerHeight - 220 : 400, hall), title = 20;
-  const label = (row) => queries[row] + (out && full ? ' → ' + out[row] : '');
-  let rowWidth = 0;
-  for (let row = shown.row; row < shown.row + shown.rows; row += 1) {
-    rowWidth = Math.max(rowWidth, paint.width(label(row), rowSize, true));
-  }
-  rowWidth = Math.min(rowWidth + 8, w * (narrow ? 0.42 : 0.36));
+  const most = w * (narrow ? 0.42 : 0.36), measured = (label) => {
+    let widest = 0;
+    for (let row = shown.row; row < shown.row + shown.rows; row += 1) widest = Math.max(widest, paint.width(label(row), rowSize, true));
+    return widest + 10;
+  };
+  // What comes out stands beside what goes in, where both can be read.
+  const both = out && full ? measured((row) => `${queries[row]} → ${out[row]}`) : Infinity, withOut = both <= most;
+  const rowWidth = Math.min(withOut ? both : measured((row) => queries[row]), most);
   const left = rowWidth + (full ? title : 0);
   let across = (w - left - ENDS) / shown.columns;
   const size = hall ? 24 : Math.max(11, Math.min(18, Math.floor(across * 0.9)));
@@ -86,7 +88,7 @@ function mapItem(stage, {place, set, x, y, w, full = true, narrow = false}) {
   across = Math.min(across, hall ? tall * 2.4 : 84);
   const box = {x: x + left, y: y + top, w: across * shown.columns, h: tall * shown.rows};
   return {type: 'map', set, x, y, w, h: top + box.h + (hall ? 0 : 40), box, window: shown, across, tall, full, narrow, hall,
-    rows: {size: rowSize, width: rowWidth}, columns: {size, angle, room: flat ? across : room}};
+    rows: {size: rowSize, width: rowWidth, out: withOut}, columns: {size, angle, room: flat ? across : room}};
 }
 
 // Small maps of some layers: of one layer in as many columns as make them largest, of several a row each.

@@ -159,8 +159,8 @@ class Paint {
     return letters.join('') + '…';
   }
 
-  legend(x, y, wide, signed) {
-    const {ctx} = this, ramp = ctx.createLinearGradient(x, 0, x + wide, 0);
+  legend(left, y, wide, signed) {
+    const {ctx} = this, x = left + 5, ramp = ctx.createLinearGradient(x, 0, x + wide, 0);
     for (const [at, colour] of signed ? this.palette.signed : this.palette.weights) ramp.addColorStop(at, colour);
     ctx.fillStyle = ramp;
     ctx.fillRect(x, y, wide, 10);

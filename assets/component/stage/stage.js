@@ -264,11 +264,12 @@ class Stage {
     paint.grid(box, window);
     const [rowColour, keyColour] = sides.map((side) => palette[side]);
     for (let row = window.row; row < window.row + window.rows; row += 1) {
-      const y = box.y + (row - window.row + 0.5) * tall, {size} = item.rows, gap = out && item.full ? ` → ${out[row]}` : '';
-      const tail = gap ? Math.min(paint.width(gap, size), item.rows.width * 0.55) : 0;
-      if (gap) paint.text(gap, box.x - 7, y, {size, align: 'right', colour: palette.quiet, room: tail});
+      const y = box.y + (row - window.row + 0.5) * tall, {size} = item.rows, room = item.rows.width - 8;
+      const gap = out && item.rows.out ? ` → ${out[row]}` : '', left = room - paint.width(queries[row], size, row === query);
+      const tail = gap ? Math.min(paint.width(gap, size), Math.max(left, room * 0.45)) : 0;
+      if (gap) paint.text(gap, box.x - 7, y, {size, align: 'right', colour: palette.quiet, room: tail + 1});
       paint.text(queries[row], box.x - 7 - tail, y,
-        {size, align: 'right', colour: rowColour, bold: row === query, room: item.rows.width - tail - 6});
+        {size, align: 'right', colour: rowColour, bold: row === query, room: room - tail + 1});
       if (maps.empty(place, row) && item.set !== DIFFERENCE) {
         paint.text(words.nothingAllowed, box.x + box.w / 2, y, {size: 13, align: 'center', colour: palette.text});
       }
@@ -372,29 +373,31 @@ class Stage {
     const {maps, words, place} = this, {palette} = paint, {queries, keys, sides} = maps.kinds[place.kind];
     const [chosen] = this.cell(), heads = this.laid(), faint = place.faint / 100, {box, size} = item;
     const geometry = {from: box.x + 4, to: box.x + box.w - 4, faint, ends: (query, key) => [item.left[query], item.right[key]]};
-    for (const head of heads) {
+    heads.forEach((head, index) => {
       const weights = maps.weights({...this.at(item.set), head});
       if (heads.length > 1) {
-        paint.lines(weights, keys.length, {...geometry, ...this.overlay(head), only: hover?.query ?? null});
+        const aside = 3 * (index - (heads.length - 1) / 2);  // lines of two heads between the same pieces lie side by side
+        const ends = (query, key) => [item.left[query] + aside, item.right[key] + aside];
+        paint.lines(weights, keys.length, {...geometry, ends, ...this.overlay(head), only: hover?.query ?? null});
       } else {
         paint.lines(weights, keys.length, {...geometry, colour: palette.weights[3][1], only: hover?.query ?? null});
         paint.lines(weights, keys.length, {...geometry, colour: palette.accent, only: hover?.query ?? chosen});
       }
-    }
-    if (heads.length > 1) heads.forEach((head) => this.tag(item, head, hover?.query ?? chosen));
+    });
+    if (heads.length > 1) heads.forEach((head, index) => this.tag(item, head, (index + 1) / (heads.length + 1), hover?.query ?? chosen));
     if (hover) return;
     queries.forEach((piece, query) => paint.text(piece, box.x - 6, item.left[query],
       {size, align: 'right', colour: palette[sides[0]], bold: query === chosen, room: item.widths[0] - 8}));
     keys.forEach((piece, key) => paint.text(piece, box.x + box.w + 6, item.right[key], {size, colour: palette[sides[1]], room: item.widths[1] - 8}));
     const quiet = {size: 14, colour: palette.quiet};
-    paint.text(place.kind === 'encoder' ? words.queries : words.goesIn, box.x - 6, item.y + 10, {...quiet, align: 'right'});
-    paint.text(words.keys, box.x + box.w + 6, item.y + 10, quiet);
+    paint.text(place.kind === 'encoder' ? words.queries : words.goesIn, item.x, item.y + 10, quiet);
+    paint.text(words.keys, box.x + box.w + item.widths[1], item.y + 10, {...quiet, align: 'right'});
   }
 
   // The number of a head on its heaviest line of a row, so that heads differ by more than their colour.
-  tag(item, head, query) {
+  tag(item, head, share, query) {
     const {paint, maps} = this, {keys} = maps.kinds[this.place.kind], key = maps.favourite({...this.at(item.set), head}, query);
-    const share = 0.3 + 0.4 * ((head * 0.37) % 1), {box} = item;
+    const {box} = item;
     const [x, y] = [box.x + box.w * share, item.left[query] + (item.right[key] - item.left[query]) * share];
     paint.ctx.fillStyle = paint.palette.ground;
     paint.ctx.beginPath();

@@ -25,6 +25,7 @@ from viz.figures.positions import (
     dimension_map,
     norm_bars,
     numbered,
+    parts,
     products,
     rotation,
     shift_curve,
@@ -302,11 +303,15 @@ def test_the_two_rows_are_the_traces_and_blocked_cells_are_no_weights(
     assert bool(trace_of(figure, "hatch")["x"]) == (kind == "decoder")
 
 
-def test_a_crowded_row_shows_all_its_columns_and_no_numbers() -> None:
-    figure = twin_rows(np.zeros((2, 64)), np.ones((2, 64), bool), ["piece"] * 64, ["a", "b"], LIGHT)
+def test_a_long_row_is_shown_in_parts_that_miss_no_column_and_crowd_none() -> None:
+    for count in (1, 7, 16, 17, 40, 64):
+        shown = [list(range(count))[part] for part in parts(count)]
+        assert [column for part in shown for column in part] == list(range(count))
+        assert max(map(len, shown)) <= 16
+        assert max(map(len, shown)) - min(map(len, shown)) < len(shown)
+    figure = twin_rows(np.zeros((2, 16)), np.ones((2, 16), bool), ["piece"] * 16, ["a", "b"], LIGHT)
     assert "texttemplate" not in trace_of(figure, "weights")
-    assert len(sent(figure)["layout"]["xaxis"]["ticktext"]) == 64
-    assert "range" not in sent(figure)["layout"]["xaxis"]
+    assert len(sent(figure)["layout"]["xaxis"]["ticktext"]) == 16
 
 
 def test_the_grid_of_layers_and_heads_holds_the_distances_and_leads_there(translator: Translator) -> None:

@@ -28,6 +28,8 @@ PLAIN: dict[str, Any] = {
     "automargin": True,
 }
 CROWDED = 16  # columns that two maps side by side can show with their numbers
+LEGIBLE = 10  # columns whose numbers fit a phone
+NARROW = 270  # px that a phone leaves for columns
 DOTS = 80  # positions up to which each one is marked on a curve
 
 
@@ -425,21 +427,29 @@ def shift_curve(losses: Mapping[int, float], longest: int, chosen: int, palette:
     return figure
 
 
+def parts(count: int) -> list[slice]:
+    """Columns in parts of equal length that even a phone can label."""
+    some = -(-count // CROWDED) or 1
+    length = -(-count // some)
+    return [slice(start, min(start + length, count)) for start in range(0, count, length)]
+
+
 def twin_rows(
     rows: Floats, allowed: Flags, keys: Sequence[str], names: Sequence[str], palette: Palette
 ) -> go.Figure:
-    """The rows (2, K) of two equal pieces, one under the other, with their numbers; blocked cells hatched."""
+    """The rows (2, K) of two equal pieces, one under the other, with numbers where they fit; blocked hatched.
+
+    Of a long sentence a part: see `parts`.
+    """
     count = len(keys)
-    crowded = count > CROWDED
-    figure = sheet(palette, 220 if crowded else 190)
+    figure = sheet(palette, 190)
     drawn = cells(rows, allowed)
     drawn.update(hoverinfo="z", hovertemplate="<b>%{z:.8f}</b><extra></extra>")
-    if not crowded:
-        drawn.update(texttemplate="%{z:.2f}", textfont={"size": max(9, min(15, 210 // count))})
+    if count <= LEGIBLE:
+        drawn.update(texttemplate="%{z:.2f}", textfont={"size": min(15, 130 // count)})
     figure.add_traces([ground(~allowed, palette), drawn, hatch(~allowed, palette)])
-    room = 700 if crowded else 420
-    size = label_size(count, room)
-    wide = max(map(len, keys)) * size * count * 0.62 > room
+    size = min(16, label_size(count))
+    wide = max(map(len, keys)) * size * count * 0.62 > NARROW
     figure.update_layout(
         coloraxis=scale(palette),
         xaxis={
@@ -448,7 +458,7 @@ def twin_rows(
             "tickvals": list(range(count)),
             "ticktext": [escape(key) for key in keys],
             "tickfont": {"size": size},
-            "tickangle": (-90 if crowded else -50) if wide else 0,
+            "tickangle": -90 if wide else 0,
         },
         yaxis={
             **PLAIN,

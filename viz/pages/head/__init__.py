@@ -33,7 +33,13 @@ def draw(scene: Scene) -> None:
     mean, scene = scene.here.mean, replace(scene, here=replace(scene.here, mean=False))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         tab = st.segmented_control(
-            _("Show"), tuple(TABS), default="walk", required=True, key="head_tab", bind="query-params"
+            _("Show"),
+            tuple(TABS),
+            default="walk",
+            required=True,
+            key="head_tab",
+            bind="query-params",
+            label_visibility="collapsed",
         )
         if tab != "root":
             choose(scene, key=tab == "walk")

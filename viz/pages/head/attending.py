@@ -32,7 +32,7 @@ def enters(walk: Walk) -> None:
         limit = largest(entering, read)
         walk.bands(
             walk.asking(
-                _("x: French, after masked self-attention in layer {n}").format(n=here.layer + 1),
+                _("x: French, after masked self-attention"),
                 entering,
                 limit,
             ),

@@ -27,7 +27,7 @@ def _list(label: str, key: str, pieces: tuple[str, ...], at: int, control: str) 
         format_func=lambda index: f"{index + 1} {pieces[index]}",
         key=key,
         on_change=partial(_moved, key, control),
-        width=180,
+        width=160,  # two beside each other on a phone
     )
 
 

@@ -25,9 +25,7 @@ def draw(scene: Scene) -> None:
     st.text("   ".join(numbered([word.text for word in words], 1)))
     first, second = (min(each, len(words)) - 1 for each in asked)
     if max(asked) > len(words):
-        said = _(
-            "There is no word {asked}: the sentence has {count}, marks included. The last is taken."
-        )
+        said = _("There is no word {asked}: the sentence has {count}, marks included. The last is taken.")
         st.caption(said.format(asked=max(asked), count=len(words)))
     if first == second:
         st.info(_("Choose two different words: their numbers stand before them."))

@@ -5,7 +5,7 @@ import streamlit as st
 from viz import order, view
 from viz.chart import chart
 from viz.component import Place, links
-from viz.figures.positions import CROWDED, numbered, twin_grid, twin_rows
+from viz.figures.positions import numbered, parts, twin_grid, twin_rows
 from viz.pages.positions.controls import MOST, distance, number
 from viz.pages.positions.switched import OFF
 from viz.reading import kind_name, side
@@ -46,19 +46,19 @@ def draw(scene: Scene) -> None:
     palette = view.palette()
     ways = {_("positions off"): scene.again(OFF, True), _("positions on"): trace}
     apart = {name: order.apart(each, here.kind, pair) for name, each in ways.items()}
-    crowded = len(trace.axes(here.kind)[1]) > CROWDED
-    places = [st.container(), st.container()] if crowded else st.columns(2, gap="large")
-    for column, (name, each) in zip(places, ways.items(), strict=True):
+    for column, (name, each) in zip(st.columns(2, gap="large"), ways.items(), strict=True):
         with column:
             picture = here.picture(each)
             most = float(apart[name].max())
             st.markdown(f"**{name}** · {picture.name()}")
             rows, allowed = picture.weights[list(pair)], picture.allowed[list(pair)]
-            chart(
-                twin_rows(rows, allowed, each.axes(here.kind)[1], names, palette),
-                f"twin_rows_{each.change.positions}",
-                _("The two rows, {name}").format(name=name),
-            )
+            keys = each.axes(here.kind)[1]
+            for part in parts(len(keys)):
+                chart(
+                    twin_rows(rows[:, part], allowed[:, part], keys[part], names, palette),
+                    f"twin_rows_{each.change.positions}_{part.start}",
+                    _("The two rows, {name}").format(name=name),
+                )
             st.caption(_("How far the two rows are apart, at their worst cell, in every layer and head:"))
             chart(
                 twin_grid(apart[name], here.layer, None if here.mean else here.head, palette),

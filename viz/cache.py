@@ -337,7 +337,7 @@ def written(name: str, ids: tuple[int, ...]) -> str:
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def surveyed(name: str = MODEL) -> dict[str, Any] | None:
-    """What `python -m model.survey` found of every head on the validation sentences; None where not shipped."""
+    """What `python -m model.survey` found of every head; None where it is not shipped."""
     return survey.load(MODELS / name)
 
 

@@ -1,11 +1,14 @@
 """The numbers of a picture as frames, for screen readers and spreadsheets."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from model.trace import Trace
+from model.heads import ROLES, Role, given
+from model.trace import Head, Trace
+from viz import roles
 from viz.reading import Map, loss, percent, row_names
 from viz.text import _
 
@@ -114,5 +117,98 @@ def sentence_scores(
             _("the model"): list(translations),
             _("references"): [" / ".join(each) for each in answers.values()],
             _("BLEU"): [f"{score:.1f}" for score in scores],
+        }
+    )
+
+
+def head_numbers(measured: Mapping[str, float], head: Head, survey: Mapping[str, Any] | None) -> pd.DataFrame:
+    """The measures of one head on this sentence, on the validation sentences, and of a random head."""
+    rows = []
+    for name, value in measured.items():
+        row = {_("measure"): roles.measure_name(name)}
+        row[_("here")] = "" if name == "importance" else roles.figure_of(value, name)
+        if survey:
+            one, random = roles.of(survey, head), survey["random"][head.kind]
+            if name == "importance":
+                row[_("validation")] = f"{one['removed']:+.3f} ± {one['removed_error']:.3f}"
+                row[_("random")] = f"{np.mean([each['removed'] for each in survey['heads']]):+.3f}"
+            else:
+                row[_("validation")] = roles.figure_of(one[name], name)
+                row[_("random")] = roles.figure_of(random[name], name)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def head_roles(now: Mapping[Head, Mapping[Role, float]], survey: Mapping[str, Any] | None) -> pd.DataFrame:
+    """Each head, the rule that it follows most on the validation sentences, how often there and here."""
+    rows = []
+    for head, rates in now.items():
+        here = given(rates)
+        row = {_("head"): roles.said(head)}
+        if survey:
+            one = roles.of(survey, head)
+            role = given({role: one[role] for role in ROLES if role in one})
+            row[_("rule")] = roles.role_name(role) if role else _("none")
+            row[_("on validation")] = percent(one[role]) if role else ""
+            row[_("the same, here")] = percent(rates[role]) if role and role in rates else ""
+        row[_("rule here")] = roles.role_name(here) if here else _("none")
+        row[_("all rules here")] = roles.summary(rates)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def alignment(found: Mapping[str, Any], read: str) -> pd.DataFrame:
+    """Error rates of what aligns, the best first: on the half that chose the head, and on the other."""
+    best, layers = found["best"][read], found["reads"][read]["layers"]
+    layer = min(range(len(layers)), key=lambda index: layers[index]["choose"])
+    lines = {
+        _("best head ({place})").format(place=f"{best['layer'] + 1}.{best['head'] + 1}"): best,
+        _("best layer's mean ({layer})").format(layer=layer + 1): layers[layer],
+        _("straight down the diagonal"): found["diagonal"],
+        _("a random head"): found["random"],
+    }
+    if found.get("aligner"):
+        lines[found["aligner"]["name"]] = found["aligner"]
+    order = sorted(lines.items(), key=lambda line: float(line[1]["report"]))
+    return pd.DataFrame(
+        {
+            _("aligner"): [name for name, _rates in order],
+            _("error, choosing half"): [f"{rates['choose']:.3f}" for _name, rates in order],
+            _("reporting half"): [f"{rates['report']:.3f}" for _name, rates in order],
+        }
+    )
+
+
+def draws(seeds: Sequence[int], traces: Sequence[Trace], greedy: Trace) -> pd.DataFrame:
+    """Translations drawn by lot, the model's probability of each, and whether it is the greedy one."""
+    return pd.DataFrame(
+        {
+            _("draw"): list(seeds),
+            _("translation"): [trace.translation or _("(nothing)") for trace in traces],
+            _("the model's probability"): [percent(float(np.exp(trace.log_prob))) for trace in traces],
+            _("log P"): [f"{trace.log_prob:.3f}" for trace in traces],
+            _("the greedy one"): [
+                _("yes") if trace.target_ids == greedy.target_ids else "" for trace in traces
+            ],
+        }
+    )
+
+
+def two_runs(forced: Trace, free: Trace, losses: Sequence[float | None]) -> pd.DataFrame:
+    """Step by step: the teacher's piece and its loss twice, and what the model wrote by itself."""
+    count = max(len(forced.target), len(free.target))
+
+    def column(values: Sequence[object]) -> list[str]:
+        shown = ["" if value is None else str(value) for value in values]
+        return shown + [""] * (count - len(shown))
+
+    return pd.DataFrame(
+        {
+            _("step"): range(1, count + 1),
+            _("teacher"): column(forced.comes_out),
+            _("loss, forced"): column([f"{-log:.3f}" for log in forced.piece_log_probs]),
+            _("loss, free running"): column([None if each is None else f"{each:.3f}" for each in losses]),
+            _("on its own"): column(free.comes_out),
+            _("its loss"): column([f"{-log:.3f}" for log in free.piece_log_probs]),
         }
     )

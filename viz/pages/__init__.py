@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from viz.pages import about, explore, head, masks, positions, training
+from viz.pages import about, decode, explore, head, heads, masks, positions, training
 from viz.text import _
 from viz.view import Offers, Scene
 
@@ -23,6 +23,8 @@ def pages() -> dict[str, Page]:
         "head": Page(_("One head"), head.draw, head.OFFERS),
         "masks": Page(_("Masks"), masks.draw, masks.OFFERS),
         "positions": Page(_("Positions"), positions.draw, positions.OFFERS),
+        "decode": Page(_("Decode"), decode.draw, decode.OFFERS),
+        "heads": Page(_("Heads"), heads.draw, heads.OFFERS),
         "training": Page(_("Training"), training.draw, training.OFFERS),
         "about": Page(_("About"), about.draw, alone=about.alone),
     }

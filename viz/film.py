@@ -1,0 +1,193 @@
+"""A translation as a film: for each step what was read, the rows that were new, and what could come next.
+
+Shapes: T steps, K keys, V vocabulary.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from model import words
+from model.trace import Floats, Kind, Trace
+from viz.reading import Map, kind_name, percent, side
+from viz.text import ASSETS, _
+from viz.theme import Palette
+
+NEXT = 10  # pieces that are shown, likeliest first
+
+_FILM = st.components.v2.component(
+    "headlight_film",
+    html='<div class="root"></div>',
+    css=(ASSETS / "component" / "film" / "film.css").read_text(encoding="utf-8"),
+    js=(ASSETS / "component" / "film" / "film.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Next:
+    """A piece that may come next."""
+
+    piece: str
+    share: float  # the model's probability
+    drawn: float | None  # with which it is drawn, where pieces are drawn by lot
+    chosen: bool
+    end: bool  # </s>: to stop is a choice like any other
+    never: bool  # a piece that no translation contains
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One map by steps: row t is what step t saw, over the pieces or over the words there were then."""
+
+    kind: Kind
+    keys: tuple[str, ...]
+    weights: Floats  # (T, K)  of a decoder, 0 for what was not there yet
+    seen: tuple[int, ...]  # (T,): how many keys there were
+    group: tuple[int, ...]  # (T,): the word that a row belongs to; rows of one word stand in one place
+    labels: tuple[str, ...]  # (T,)
+
+
+def rows(picture: Map, merged: bool) -> Rows:
+    """The rows of a map, by pieces, or `merged` into words so far as these were written.
+
+    Weights are summed over the pieces of a key word. A row is the mean over the pieces of the word that
+    comes out, as far as they had come: the last row of a word is its row in `words.merge`.
+    """
+    trace, kind = picture.trace, picture.kind
+    keys, spaces = trace.axes(kind)[1], trace.source_spaces if kind == "cross" else trace.target_spaces
+    count = len(trace.target)
+    if not merged:
+        names = tuple(f"{a} → {b}" for a, b in zip(trace.target, trace.comes_out, strict=True))
+        seen = tuple(range(1, count + 1)) if kind == "decoder" else (len(keys),) * count
+        return Rows(kind, keys, picture.weights, seen, tuple(range(count)), names)
+    columns = words.word_of(keys, spaces)
+    group = words.word_of(trace.comes_out, (*trace.target_spaces[1:], False))
+    summed = words.merge(picture.weights, np.arange(count), columns)
+    mean, labels = np.empty_like(summed), []
+    for step in range(count):
+        mine = [row for row in range(step + 1) if group[row] == group[step]]
+        mean[step] = summed[mine].mean(axis=0)
+        labels.append("→ " + "".join(trace.comes_out[row] for row in mine))
+    called = words.names(keys, columns)
+    there = columns + 1 if kind == "decoder" else np.full(count, len(called))
+    return Rows(kind, called, mean, tuple(there.tolist()), tuple(group.tolist()), tuple(labels))
+
+
+def following(
+    trace: Trace, step: int, name: Callable[[int], str], drawn: NDArray[np.float64] | None
+) -> list[Next]:
+    """The likeliest next pieces of a step, and </s> and the chosen one where they are not among them.
+
+    `drawn` (V,) are the probabilities of a lot.
+    """
+    log_probs, end = trace.log_probs[step], trace.source_ids[-1]  # the source, too, ends with </s>
+    out = (*trace.target_ids[1:], end)[step]
+    best = np.argsort(-log_probs, kind="stable")[:NEXT].tolist()
+    ids = [*best, *(id_ for id_ in dict.fromkeys((out, end)) if id_ not in best)]
+    return [
+        Next(
+            name(id_),
+            float(np.exp(log_probs[id_])),
+            None if drawn is None else float(drawn[id_]),
+            id_ == out,
+            id_ == end,
+            id_ < 4 and id_ != end,
+        )
+        for id_ in ids
+    ]
+
+
+def show(
+    parts: Sequence[Rows],
+    trace: Trace,
+    nexts: Sequence[Sequence[Next]],
+    step: int,
+    place: str,
+    passes: Sequence[str],
+    palette: Palette,
+    follow: Callable[[int], None],
+) -> None:
+    """Draw the film at `step`, from 1. `place` names the head; `follow` is told of the step at rest."""
+    maps = [
+        {
+            "title": f"{kind_name(part.kind).capitalize()}, {place}",
+            "keys": part.keys,
+            "side": side(part.kind, "key"),
+            "rows": [
+                [round(float(weight), 6) for weight in row[:seen]]
+                for row, seen in zip(part.weights, part.seen, strict=True)
+            ],
+            "group": part.group,
+            "labels": part.labels,
+        }
+        for part in parts
+    ]
+    data: dict[str, Any] = {
+        "goes": trace.target,
+        "comes": trace.comes_out,
+        "maps": maps,
+        "next": [[asdict(each) for each in found] for found in nexts],
+        "passes": list(passes),
+        "aloud": [_aloud(parts, trace, nexts, at) for at in range(len(trace.target))],
+        "words": _words(),
+    }
+    name = hashlib.blake2b(json.dumps(data).encode(), digest_size=9).hexdigest()
+
+    def told() -> None:
+        at = st.session_state["film"].get("at")
+        if isinstance(at, dict) and isinstance(at.get("step"), int) and isinstance(at.get("seq"), int):
+            st.session_state["film_heard"] = at["seq"]
+            if 1 <= at["step"] <= len(trace.target):
+                follow(at["step"])
+
+    _FILM(
+        key="film",
+        data=data
+        | {
+            "name": name,
+            "step": step,
+            "told": st.session_state.get("film_heard", 0),
+            "palette": asdict(palette),
+        },
+        on_at_change=told,
+    )
+
+
+def _aloud(parts: Sequence[Rows], trace: Trace, nexts: Sequence[Sequence[Next]], step: int) -> str:
+    """One step as a sentence."""
+    said = []
+    for part in parts:
+        row = part.weights[step, : part.seen[step]]
+        key = int(row.argmax())
+        text = (
+            _('"{piece}" reads "{key}" most in the English ({share}).')
+            if part.kind == "cross"
+            else _('In the French so far it reads "{key}" most ({share}).')
+        )
+        said.append(text.format(piece=trace.target[step], key=part.keys[key], share=percent(float(row[key]))))
+    (chosen,) = (each for each in nexts[step] if each.chosen)
+    out = _('Chosen: "{piece}", probability {share}.') if not chosen.end else _("Chosen: to stop, {share}.")
+    said.append(out.format(piece=chosen.piece, share=percent(chosen.share)))
+    return " ".join(said)
+
+
+def _words() -> dict[str, str]:
+    return {
+        "label": _("The translation, step by step. Left and right arrows step, space plays."),
+        "back": _("Back one step (left arrow)"),
+        "forward": _("Forward one step (right arrow)"),
+        "play": _("Play"),
+        "pause": _("Pause"),
+        "playTitle": _("Space"),
+        "step": _("Step"),
+        "reads": _("The decoder reads"),
+        "next": _("What may come next"),
+        "never": _("never chosen: no translation contains it"),
+        "end": _("to stop is a choice like any other"),
+    }

@@ -62,15 +62,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
     return Attention(q, k, v, scores, rule.allowed, weights, output)
 
 
-def attend_fused(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Tensor:
-    """The output of `attend` alone, [B, H, Q, d], from torch's fused kernel, in float32."""
+def attend_fused(q: Tensor, k: Tensor, v: Tensor, rule: Rule, masked: bool = True) -> Tensor:
+    """The output of `attend` alone, [B, H, Q, d], from torch's fused kernel, in float32.
+
+    `masked` may be false where the rule allows everything: the kernel is quicker without a mask.
+    """
     if rule.uniform is not None:
         q = q.masked_fill(rule.uniform, 0.0)  # every score 0, so every allowed key weighs the same
     if torch.is_autocast_enabled(q.device.type):
         # On CPUs the kernel is several times slower in bfloat16 than in float32: training steps aside here.
         with torch.autocast(q.device.type, enabled=False):
-            return attend_fused(q.float(), k.float(), v.float(), rule)
-    output = scaled_dot_product_attention(q, k, v, attn_mask=rule.allowed, scale=rule.scale(q.size(-1)))
+            return attend_fused(q.float(), k.float(), v.float(), rule, masked)
+    mask = rule.allowed if masked else None
+    output = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=rule.scale(q.size(-1)))
     return output if rule.keep is None else output * rule.keep
 
 
@@ -99,6 +103,17 @@ class MultiHeadAttention(nn.Module):
             each.weight.data, each.bias.data = rows, shift
         self._stacked = weight, bias
 
+    def stacked(self) -> tuple[Tensor, Tensor]:
+        """W_Q, W_K and W_V one under the other, [3 D, D], and their biases: as laid out, or made now."""
+        parts = (self.w_q, self.w_k, self.w_v)
+        made = self._laid_out()
+        return made or (torch.cat([each.weight for each in parts]), torch.cat([each.bias for each in parts]))
+
+    def _laid_out(self) -> tuple[Tensor, Tensor] | None:
+        """What `lay_out` made; None before that, and where the weights were moved or copied since."""
+        made = self._stacked
+        return made if made and made[0].data_ptr() == self.w_q.weight.data_ptr() else None
+
     def queries(self, x: Tensor) -> Tensor:
         """What asks, x [B, Q, D], as the queries [B, H, Q, d] of every head."""
         return self._split(self.w_q(x))
@@ -109,9 +124,10 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, x: Tensor) -> tuple[Tensor, KeysValues]:
         """Queries, and keys and values, of an x [B, T, D] that asks itself."""
-        if self._stacked is None or self._stacked[0].data_ptr() != self.w_q.weight.data_ptr():
-            return self.queries(x), self.keys_values(x)  # never stacked, or moved or copied since
-        q, k, v = linear(x, *self._stacked).chunk(3, dim=-1)
+        stacked = self._laid_out()
+        if stacked is None:
+            return self.queries(x), self.keys_values(x)
+        q, k, v = linear(x, *stacked).chunk(3, dim=-1)
         return self._split(q), (self._split(k), self._split(v))
 
     def forward(

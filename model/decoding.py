@@ -12,6 +12,7 @@ from torch import Tensor
 from model.attention import KeysValues
 from model.config import END, PAD, START, UNKNOWN, Config
 from model.masks import Rules, rules
+from model.steps import Steps
 from model.trace import NEUTRAL, Change, Switch
 from model.transformer import Encoded, Transformer
 
@@ -51,20 +52,19 @@ def greedy(model: Transformer, source: Tensor, change: Change = NEUTRAL) -> list
     """
     paper = _room(source, model.config, change)
     memory = model.keys_values(model.encode(source, paper).memory)
-    last = torch.full((source.size(0), 1), START, device=source.device)
+    batch, room = source.size(0), limit(source.size(1), model.config)
+    step = Steps(model, memory, paper, batch, room)
+    last = torch.full((batch,), START, device=source.device)
     ended = torch.zeros_like(last, dtype=torch.bool)
-    past: tuple[KeysValues, ...] | None = None
     chosen: list[Tensor] = []
-    limits = (source != PAD).sum(dim=1, keepdim=True) + 50  # each its own: a batch changes nothing
-    for length in range(limit(source.size(1), model.config)):
-        step = model.decode(last, memory, paper, past)
-        past = step.cache
-        last = likeliest(model.logits(step.hidden))
+    limits = (source != PAD).sum(dim=1) + 50  # each its own: a batch changes nothing
+    for length in range(room):
+        last = likeliest(step(last))
         ended = ended | (last == END) | (length >= limits)
         if ended.all():
             break
         chosen.append(last.masked_fill(ended, PAD))
-    sentences = torch.cat(chosen, dim=1).tolist() if chosen else [[] for _ in range(source.size(0))]
+    sentences = torch.stack(chosen, dim=1).tolist() if chosen else [[] for _ in range(batch)]
     return [[id_ for id_ in sentence if id_ != PAD] for sentence in sentences]
 
 

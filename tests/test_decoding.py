@@ -20,6 +20,8 @@ from model.decoding import (
     padded,
     penalty,
 )
+from model.masks import rules
+from model.steps import Steps
 from model.trace import Cell, Change, Head, Switch
 from model.transformer import Transformer
 from model.translator import Translator
@@ -148,6 +150,32 @@ def test_greedy_under_a_change_that_changes_nothing_is_greedy(trained: Translato
     for english in ENGLISH[::7]:
         source = torch.tensor([trained.tokenizer.source(english)])
         assert greedy_changed(trained.model, source, Change()) == greedy(trained.model, source)[0]
+
+
+CHANGES = [
+    Change(),
+    Change(positions="off"),
+    Change(shift=3, scale=False),
+    Change(source_padding=Switch("all"), cross_padding=Switch((1,))),
+    Change(blocked=frozenset({Cell("decoder", 3, 1, 1, 0), Cell("cross", 2, 4), Cell("cross", 1, 0, 2)})),
+    Change(removed=frozenset({Head("cross", 1, 0), Head("decoder", 2, 1)})),
+    Change(uniform=frozenset({Head("decoder", 0, 1), Head("cross", 2, 0)})),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("laid_out", [False, True])
+def test_each_step_of_a_batch_is_the_row_of_the_whole_pass(change: Change, laid_out: bool) -> None:
+    model = random_model(vocabulary=31)
+    if laid_out:
+        model.lay_out()
+    source = padded([[17, 4, 9, 4, 30, 11, END], [29, 6, END]])
+    target = torch.tensor([[START, 6, 7, 22, 13], [START, 12, 12, 25, 5]])
+    changed = rules(source, target, model.config, change)
+    memory = model.keys_values(model.encode(source, changed).memory)
+    step = Steps(model, memory, changed, batch=2, room=5)
+    for now, want in enumerate(model(source, target, change).unbind(dim=1)):
+        torch.testing.assert_close(step(target[:, now]), want, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("favourite", [PAD, START, UNKNOWN])

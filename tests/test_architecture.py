@@ -69,7 +69,7 @@ def test_nothing_unsafe_is_reached_for(path: Path) -> None:
 
 
 def test_scripts_put_text_on_the_page_as_text_and_load_nothing() -> None:
-    scripts = list((ROOT / "assets" / "component").glob("*.js"))
+    scripts = list((ROOT / "assets" / "component").glob("**/*.js"))
     assert scripts
     for script in scripts:
         text = script.read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from viz import tables
 from viz.figures import Look, attention_lines, attention_map, head_grid
 from viz.figures.cells import READABLE, window
 from viz.figures.grid import COLUMNS
-from viz.figures.lines import FAINT, hidden
+from viz.figures.lines import hidden
 from viz.reading import Map, row_names
 from viz.theme import PALETTES, escape
 
@@ -126,7 +126,7 @@ def test_token_text_is_never_read_as_markup(translator: Translator) -> None:
     trace = translator.trace("<b> &lt; <br>", "<i> & </i>")
     for figure in (
         attention_map(Map(trace, "cross", 0, 0), 0, 0, LOOK),
-        attention_lines(Map(trace, "cross", 0, 0), 0, LIGHT),
+        attention_lines(Map(trace, "cross", 0, 0), 0, LIGHT, 0.03),
     ):
         labels = json.dumps(sent(figure), ensure_ascii=False)
         assert "&lt;" in labels
@@ -188,20 +188,21 @@ def test_the_bar_at_a_rows_end_is_the_rows_sum_and_an_empty_row_says_so(translat
     assert sent(figure)["layout"]["annotations"][0]["text"] == "nothing allowed"
 
 
+@pytest.mark.parametrize("faint", [0.03, 0.17])
 @places
 def test_lines_are_the_weights_and_what_is_not_drawn_is_counted(
-    trace: Trace, kind: Kind, layer: int, head: int
+    trace: Trace, kind: Kind, layer: int, head: int, faint: float
 ) -> None:
     picture = Map(trace, kind, layer, head)
     weights = picture.weights
-    cells = trace_of(attention_lines(picture, 1, LIGHT), "cells")
+    cells = trace_of(attention_lines(picture, 1, LIGHT, faint), "cells")
     assert sorted(map(tuple, cells["customdata"])) == sorted(
-        map(tuple, np.argwhere(weights >= FAINT).tolist())
+        map(tuple, np.argwhere(weights >= faint).tolist())
     )
     for (query, key), said in zip(cells["customdata"], cells["hovertext"], strict=True):
         assert f"{float(weights[query, key]):.4f}" in said
-    drawn = weights[weights >= FAINT].sum()
-    assert hidden(picture) == pytest.approx(1 - drawn / weights.sum(), abs=1e-6)
+    drawn = weights[weights >= faint].sum()
+    assert hidden(picture, faint) == pytest.approx(1 - drawn / weights.sum(), abs=1e-6)
 
 
 def test_the_mean_is_the_mean_over_heads(trace: Trace) -> None:

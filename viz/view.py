@@ -119,20 +119,20 @@ def offers(sizes: Sizes) -> Offers:
 def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
     """One plain sentence for each query parameter that cannot be followed. Call before any widget."""
     found = []
+    said = _('The link asked for {name} "{value}", but there is only: {what}. The usual one is shown.')
     for name, values in offered.items():
         value = params.get(name)
         if value is not None and value not in values:
-            shown = value if len(value) <= 20 else value[:20] + "…"
             many = len(values) > 9
             what = (
                 _("{first} to {last}").format(first=values[0], last=values[-1]) if many else ", ".join(values)
             )
-            said = _(
-                'The link asked for {name} "{value}", but there is only: {what}. The usual one is shown.'
-            )
-            found.append(said.format(name=name, value=shown, what=what))
-    if params.get("also") and not SEVERAL.fullmatch(params["also"]):
-        found.append(_("The link's list of heads (also) is not of the form 2,5: no head is laid over."))
+            found.append(said.format(name=name, value=_short(value), what=what))
+    also = params.get("also", "")
+    if also and not SEVERAL.fullmatch(also):
+        found.append(
+            said.format(name="also", value=_short(also), what=_("heads with commas between, as 2,5"))
+        )
     if any("\ufffd" in params.get(name, "") for name in ("text", "target")):
         found.append(_("The link holds characters that are not text (UTF-8); they are shown as \ufffd."))
     return found
@@ -144,6 +144,10 @@ def check(name: str, values: Iterable[object]) -> None:
     for value in filter(None, st.query_params.get_all(name)):
         for complaint in judge({name: value}, offered):
             st.warning(plain(complaint))
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 20 else value[:20] + "…"
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Film {
 
     this.maps = data.maps.map((map) => this.map(map));
     this.next = node('ol', 'next');
-    const following = node('section', '', node('h4', '', words.next), this.next);
+    const following = node('section', 'following', node('h4', '', words.next), this.next);
     this.film.append(bar, line, this.said, node('div', 'parts', ...this.maps.map((map) => map.section), following));
     this.film.onkeydown = (event) => this.key(event);
     for (const type of ['keyup', 'keypress']) this.film.addEventListener(type, (event) => event.stopPropagation());
@@ -144,7 +144,7 @@ class Film {
         drawn.style.width = `${100 * each.drawn}%`;
         track.append(drawn);
       }
-      const line = node('li', `${each.chosen ? 'chosen' : ''} ${each.end ? 'end' : ''}`, node('span', 'piece', each.piece), track,
+      const line = node('li', [each.chosen && 'chosen', each.end && 'end', each.never && 'never'].filter(Boolean).join(' '), node('span', 'piece', each.piece), track,
         node('span', 'share', percent(each.share)));
       if (each.drawn !== null) line.append(node('span', 'share two', percent(each.drawn)));
       line.title = each.never ? words.never : each.end ? words.end : '';

@@ -726,12 +726,8 @@ class Stage {
   }
 }
 
-const stages = new WeakMap();
-
 export default function ({parentElement, data, setStateValue}) {
-  const root = parentElement.querySelector('.root');
-  if (!stages.has(root)) stages.set(root, new Stage(root));
-  const stage = stages.get(root);
+  const root = parentElement.querySelector('.root'), stage = root.stage ??= new Stage(root);
   stage.show(data, setStateValue);
   return () => stage.leave();
 }

@@ -65,8 +65,8 @@ class Steps:
         for i, layer in enumerate(self._layers):
             made = linear(x, *layer.own).view(self._batch, 3, config.n_heads, 1, config.d_k)
             self._cache[i].narrow(3, now, 1).copy_(made[:, 1:])
-            past = self._cache[i].narrow(3, 0, now + 1).unbind(1)
-            read = self._read(made[:, 0], *past, self._rules.decoder[i], self._own_open[i])
+            keys, values = self._cache[i].narrow(3, 0, now + 1).unbind(1)
+            read = self._read(made[:, 0], keys, values, self._rules.decoder[i], self._own_open[i])
             x = self._add(x, read, layer.own_output, layer.norm_1)
             q = linear(x, *layer.asked).view(self._batch, config.n_heads, 1, config.d_k)
             read = self._read(q, *self._memory[i], self._rules.cross[i], self._cross_open[i])

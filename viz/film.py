@@ -114,9 +114,10 @@ def show(
     follow: Callable[[int], None],
 ) -> None:
     """Draw the film at `step`, from 1. `place` names the head; `follow` is told of the step at rest."""
+    passes = [f"{said} {place[0].upper()}{place[1:]}." for said in passes]
     maps = [
         {
-            "title": f"{kind_name(part.kind).capitalize()}, {place}",
+            "title": kind_name(part.kind).capitalize(),
             "keys": part.keys,
             "side": side(part.kind, "key"),
             "rows": [

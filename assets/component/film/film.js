@@ -167,7 +167,6 @@ class Film {
     const url = new URL(location.href);
     if (this.step === 1) url.searchParams.delete('dec_step');
     else url.searchParams.set('dec_step', this.step);
-    url.searchParams.sort();
     history.replaceState(history.state, '', url);
     this.tell('at', {step: this.step, seq: this.seq});
   }

@@ -33,8 +33,8 @@ def draw(scene: Scene) -> None:
     states = [node.state for node in found.nodes]
     said = _(
         "Each row is a step, the most probable to the left; the number is log P so far. Of the "
-        "{vocabulary:,} continuations of each kept sentence, the {twice} best of a step are drawn: {kept} kept, {ended} "
-        "finished, {dropped} dropped (pale). Bold: what was chosen."
+        "{vocabulary:,} continuations of each kept sentence, the {twice} best of a step are drawn: {kept} "
+        "kept, {ended} finished, {dropped} dropped (pale). Bold: what was chosen."
     )
     st.caption(
         said.format(

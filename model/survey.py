@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import math
+import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
@@ -314,15 +315,19 @@ def main() -> None:
     parser.add_argument("--model", default="en-fr", help="name of a shipped model, or a model folder")
     parser.add_argument("--seed", type=int, default=1, help="of the training, which held the sentences out")
     parser.add_argument("--held-out", type=int, default=1500)
-    parser.add_argument("--sentences", type=int, help="only so many of them")
+    parser.add_argument("--sentences", type=int, help="only so many of them, drawn at random")
     parser.add_argument("--workers", type=int, default=2, help="processes; 0: none besides this one")
     parser.add_argument("--notes", type=Path, default=Path("runs"), help="where half a survey is kept")
     arguments = parser.parse_args()
     folder = MODELS / arguments.model if (MODELS / arguments.model).is_dir() else Path(arguments.model)
     held_out = corpus.split(corpus.read_pairs(arguments.pairs), arguments.held_out, arguments.seed)[1]
-    firsts = list({pair.source: pair for pair in reversed(held_out)}.values())[::-1][: arguments.sentences]
+    firsts = list({pair.source: pair for pair in reversed(held_out)}.values())[::-1]
+    if arguments.sentences:  # they stand in the order of the alphabet
+        firsts = random.Random(arguments.seed).sample(firsts, min(arguments.sentences, len(firsts)))
     notes = arguments.notes / f"survey-{folder.name}.jsonl"
-    found = survey(folder, firsts, notes, arguments.workers)
+    digest = hashlib.sha256(arguments.pairs.read_bytes()).hexdigest()
+    about = {"corpus_sha256": digest, "seed": arguments.seed, "held_out": arguments.held_out}
+    found = about | survey(folder, firsts, notes, arguments.workers)
     lines = json.dumps(found).replace('[{"kind"', '[\n{"kind"').replace('}, {"kind"', '},\n{"kind"')
     (folder / RESULT).write_text(lines + "\n", encoding="utf-8")
     print(f"{folder / RESULT}: {found['sentences']} sentences, loss {found['loss']}")

@@ -164,7 +164,7 @@ def alignment(found: Mapping[str, Any], read: str) -> pd.DataFrame:
     lines = {
         _("best head ({place})").format(place=f"{best['layer'] + 1}.{best['head'] + 1}"): best,
         _("best layer's mean ({layer})").format(layer=layer + 1): layers[layer],
-        _("straight down the diagonal"): found["diagonal"],
+        _("the diagonal"): found["diagonal"],
         _("a random head"): found["random"],
     }
     if found.get("aligner"):
@@ -173,8 +173,8 @@ def alignment(found: Mapping[str, Any], read: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             _("aligner"): [name for name, _rates in order],
-            _("error, choosing half"): [f"{rates['choose']:.3f}" for _name, rates in order],
-            _("reporting half"): [f"{rates['report']:.3f}" for _name, rates in order],
+            _("choosing"): [f"{rates['choose']:.3f}" for _name, rates in order],
+            _("reporting"): [f"{rates['report']:.3f}" for _name, rates in order],
         }
     )
 

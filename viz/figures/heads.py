@@ -21,6 +21,7 @@ from viz.theme import Palette, escape, label_size
 
 ACROSS = 8  # thumbnails in a line
 GAP = 2  # cells between two of them
+STROKES = 5000  # blocked cells; of more, only the ground is drawn: their hatch would be grey in grey
 STEPS = 8  # shades of an arc
 BEND = np.linspace(0, 1, 17)
 
@@ -42,7 +43,7 @@ def thumbnails(of: Sequence[Thumbnail], chosen: Head, palette: Palette) -> go.Fi
     customdata is the place in the order, [index].
     """
     rows, columns = of[0].weights.shape
-    lift = max(2, math.ceil(rows * 0.3))  # room for the name above
+    lift = max(2, math.ceil(rows * 0.22))  # room for the name above
     wide, tall = columns + GAP, rows + GAP + lift
     corners = [(index // ACROSS * tall + lift, index % ACROSS * wide) for index in range(len(of))]
     lines = math.ceil(len(of) / ACROSS)
@@ -56,7 +57,7 @@ def thumbnails(of: Sequence[Thumbnail], chosen: Head, palette: Palette) -> go.Fi
         [
             ground(shut, palette),
             cells(mosaic, ~shut),
-            hatch(shut, palette, strokes=(0.0,)),
+            *([hatch(shut, palette, strokes=(0.0,))] if shut.sum() < STROKES else []),
             _targets(
                 np.array([[left + (columns - 1) / 2, top + (rows - 1) / 2] for top, left in corners]),
                 [[index] for index in range(len(of))],
@@ -118,8 +119,8 @@ def tiles(
                 xgap=2,
                 ygap=2,
                 hoverinfo="skip",
-                texttemplate="%{z:+.2f}",
-                textfont={"size": 13},
+                texttemplate="%{z:+.3f}",
+                textfont={"size": 12},
                 hoverongaps=False,
                 name="values",
             ),
@@ -155,13 +156,14 @@ def tiles(
             "ticktext": [str(head + 1) for head in range(heads)],
             "title": {"text": _("head"), "font": {"size": 14, "color": palette.quiet}},
             "range": [-0.5, heads - 0.5],
+            "automargin": True,
         },
         yaxis={
             **PLAIN,
             "tickvals": [row for row, _layer in ticks],
             "ticktext": [f"{layer} " for _row, layer in ticks],
             "title": {"text": _("layer"), "font": {"size": 14, "color": palette.quiet}},
-            "range": [len(table) - 0.5, 0.1],
+            "range": [len(table) - 0.5, -0.2],
             "automargin": True,
         },
     )
@@ -227,6 +229,59 @@ def shares(
             "ticktext": [f"<b>{n}</b> " if i in at else f"{n} " for i, n in enumerate(names)],
             "tickfont": {"size": 13},
             "range": [len(rows) - 0.5, -0.5],
+            "automargin": True,
+        },
+    )  # fmt: skip
+    return figure
+
+
+def grades(values: Floats, chosen: Head, palette: Palette) -> go.Figure:
+    """A share from 0 to 1 for every cross head (L, H), printed; customdata is [kind, layer, head]."""
+    layers, heads = values.shape
+    figure = sheet(palette, 70 + 34 * layers)
+    places = [Head("cross", layer, head) for layer in range(layers) for head in range(heads)]
+    figure.add_traces(
+        [
+            go.Heatmap(
+                z=values.astype(np.float32),
+                coloraxis="coloraxis",
+                xgap=1,
+                ygap=1,
+                hoverinfo="skip",
+                texttemplate="%{z:.2f}",
+                textfont={"size": 12},
+                name="grades",
+            ),
+            _targets(
+                np.array([[head.head, head.layer] for head in places]),
+                [[KINDS.index("cross"), head.layer, head.head] for head in places],
+                [f"<b>{said(head)}</b><br>{float(values[head.layer, head.head]):.3f}" for head in places],
+            ),
+        ]
+    )
+    figure.update_layout(
+        coloraxis=scale(palette),
+        shapes=[
+            {
+                "type": "rect", "x0": chosen.head - 0.5, "x1": chosen.head + 0.5, "y0": chosen.layer - 0.5,
+                "y1": chosen.layer + 0.5, "line": {"color": palette.accent, "width": 3},
+            }
+        ],
+        xaxis={
+            **PLAIN,
+            "side": "top",
+            "tickvals": list(range(heads)),
+            "ticktext": [str(head + 1) for head in range(heads)],
+            "title": {"text": _("head"), "font": {"size": 14, "color": palette.quiet}},
+            "range": [-0.5, heads - 0.5],
+            "automargin": True,
+        },
+        yaxis={
+            **PLAIN,
+            "tickvals": list(range(layers)),
+            "ticktext": [f"{layer + 1} " for layer in range(layers)],
+            "title": {"text": _("layer"), "font": {"size": 14, "color": palette.quiet}},
+            "range": [layers - 0.5, -0.5],
             "automargin": True,
         },
     )  # fmt: skip

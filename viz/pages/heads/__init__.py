@@ -1,0 +1,42 @@
+"""All heads: beside one another, by rule, removed, flattened, as aligners, and rolled into one."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from model.words import READS
+from viz.pages.heads import aligning, flat, grid, remove, rolled, rules
+from viz.text import _
+from viz.view import FLAG, Offers, Scene, numbers
+
+TABS: dict[str, Callable[[Scene], None]] = {
+    "grid": grid.draw,
+    "rules": rules.draw,
+    "remove": remove.draw,
+    "uniform": flat.draw,
+    "align": aligning.draw,
+    "rollout": rolled.draw,
+}
+
+OFFERS: Offers = {
+    "heads_tab": tuple(TABS),
+    "heads_by": grid.ORDERS,
+    "heads_on": remove.WHERE,
+    "heads_read": READS,
+    "heads_pair": numbers(0, aligning.PAIRS),
+    "heads_mean": FLAG,
+}
+
+
+def draw(scene: Scene) -> None:
+    """Only the chosen tab is drawn."""
+    tab = st.segmented_control(
+        _("Show"),
+        list(TABS),
+        default="grid",
+        required=True,
+        key="heads_tab",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    TABS[tab or "grid"](scene)

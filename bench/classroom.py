@@ -31,6 +31,7 @@ DID = "sold,bought,found,wanted,lost,painted,forgot,saw,cleaned,hid,liked,broke"
 WHAT = "the red car,a small house,his new watch,an old book,the last letter,two black cats,her bicycle"
 WHEN = "yesterday,in the morning,before the war,after school,last week,when it rained,on Sunday,at night"
 WHERE = "near the station,in Paris,behind the church,at home,in the garden,on the bridge,by the sea"
+SLICE = 15.0  # seconds that she pastes, and does not
 LONGEST = 9  # clauses, for who pastes the longest sentence over and over
 
 
@@ -82,17 +83,24 @@ def spread(times: list[float]) -> dict[str, float]:
     return {"count": len(ordered)} | {name: round(1000 * value, 1) for name, value in values.items()}
 
 
-async def attend(url: str, number: int, over: Callable[[], bool], tally: Tally, steps: str) -> None:
-    """One reader: opens the app, steps once a second, types a sentence every `TYPES_EVERY` seconds."""
-    chance = random.Random(number)
+_seeds = itertools.count()
+
+
+async def attend(url: str, over: Callable[[], bool], noted: Callable[[], Tally], steps: str) -> None:
+    """One reader: opens the app, steps once a second, types a sentence every `TYPES_EVERY` seconds.
+
+    What she does is noted where `noted` says when she begins it.
+    """
+    chance = random.Random(next(_seeds))  # nobody types what a class before has typed
     typed, reader = sentences(chance), Reader(url)
     await asyncio.sleep(chance.random() * 3)  # "open the link now"
+    tally = noted()
     try:
         tally.opening.append(await reader.open())
         tally.size += reader.last.size
         types_at = time.perf_counter() + TYPES_EVERY * chance.random()
         for step in itertools.count(1):
-            now = time.perf_counter()
+            now, tally = time.perf_counter(), noted()
             if over():
                 break
             if now >= types_at:
@@ -118,14 +126,46 @@ async def attend(url: str, number: int, over: Callable[[], bool], tally: Tally, 
         await reader.close()
 
 
-async def paste(url: str, over: Callable[[], bool], tally: Tally) -> None:
-    """One reader who pastes another longest sentence as soon as the last is answered."""
-    reader = Reader(url)
-    typed = long_sentences(random.Random(-1))
-    await reader.open()
-    while not over():
-        tally.sentence.append(await reader.act(text=next(typed)))
-    await reader.close()
+class Paster:
+    """Pastes another longest sentence as soon as the last is answered, `SLICE` seconds on and as many off.
+
+    So that both halves of a class meet the same machine, whatever else runs on it.
+    """
+
+    def __init__(self) -> None:
+        self.pasted, self.quiet, self.beside = Tally(), Tally(), Tally()
+        self._start = time.perf_counter()
+
+    @property
+    def on(self) -> bool:
+        return int((time.perf_counter() - self._start) / SLICE) % 2 == 1
+
+    def noted(self) -> Tally:
+        return self.beside if self.on else self.quiet
+
+    async def paste(self, url: str, over: Callable[[], bool]) -> None:
+        reader = Reader(url)
+        typed = long_sentences(random.Random(-1))
+        await reader.open()
+        while not over():
+            if self.on:
+                self.pasted.sentence.append(await reader.act(text=next(typed)))
+                self.pasted.troubles += complaints(reader)
+            else:
+                await reader.idle(0.1)
+        await reader.close()
+
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "quiet": self.quiet.report(),
+            "beside": self.beside.report(),
+            "who_pastes": self.pasted.report(),
+        }
+        for name, act in {"ratio_sentence": "sentence", "ratio_place": "place"}.items():
+            quiet, beside = getattr(self.quiet, act), getattr(self.beside, act)
+            found[name] = round(statistics.median(beside) / statistics.median(quiet), 2)
+        found["errors"] = sum(found[part]["errors"] for part in ("quiet", "beside", "who_pastes"))
+        return found
 
 
 def complaints(reader: Reader) -> list[str]:
@@ -149,6 +189,18 @@ def memory(pids: list[int]) -> list[float]:
     return found
 
 
+def processor(pids: list[int]) -> float:
+    """Seconds of processor that the processes have used; Linux only, elsewhere 0."""
+    used = 0.0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
 async def watch(cluster: Cluster, rss: list[list[float]], every: float = 1.0) -> None:
     while True:
         rss.append(memory([server.pid for server in cluster.servers]))
@@ -160,12 +212,13 @@ async def lesson(
     readers: int,
     over: Callable[[], bool],
     steps: str,
-    beside: Callable[[Callable[[], bool]], Awaitable[None]] | None = None,
+    *beside: Awaitable[None],
+    noted: Callable[[], Tally] | None = None,
 ) -> Tally:
     """All readers at once, until it is over."""
     tally = Tally()
-    attending = [attend(url, number, over, tally, steps) for number in range(readers)]
-    await asyncio.gather(*attending, *([beside(over)] if beside else []))
+    attending = [attend(url, over, noted or (lambda: tally), steps) for _reader in range(readers)]
+    await asyncio.gather(*attending, *beside)
     return tally
 
 
@@ -210,14 +263,14 @@ async def rolled(cluster: Cluster, readers: int) -> dict[str, Any]:
     """Restart one replica after the other under a class: is there an error, and how long does one wait?"""
     until = asyncio.get_running_loop().create_future()
 
-    async def restart(_over: Callable[[], bool]) -> None:
+    async def restart() -> None:
         await asyncio.sleep(6)
         for index in range(len(cluster.servers)):
             await asyncio.to_thread(cluster.restart, index)
         await asyncio.sleep(4)
         until.set_result(None)
 
-    tally = await lesson(cluster.url, readers, until.done, "burst", restart)
+    tally = await lesson(cluster.url, readers, until.done, "burst", restart())
     return tally.report()
 
 
@@ -226,21 +279,20 @@ async def classroom(cluster: Cluster, chosen: argparse.Namespace) -> dict[str, A
     rss: list[list[float]] = []
     watching = asyncio.create_task(watch(cluster, rss))
     url, readers, steps = cluster.url, chosen.readers, chosen.steps
+    pids = [server.pid for server in cluster.servers]
+    start, used = time.perf_counter(), processor(pids)
     if chosen.fault:
         found = await (killed if chosen.fault == "kill" else rolled)(cluster, readers)
     elif chosen.hog:
-        pasted = Tally()
-        alone = await lesson(url, readers, after(chosen.seconds), steps)
-        beside = await lesson(
-            url, readers, after(chosen.seconds), steps, lambda over: paste(url, over, pasted)
-        )
-        found = {"without": alone.report(), "beside": beside.report(), "who_pastes": pasted.report()}
-        found["ratio"] = round(statistics.median(beside.sentence) / statistics.median(alone.sentence), 2)
-        found["errors"] = len(alone.troubles) + len(beside.troubles)
+        over, paster = after(chosen.seconds), Paster()
+        await lesson(url, readers, over, steps, paster.paste(url, over), noted=paster.noted)
+        found = paster.report()
     else:
         tally = await lesson(url, readers, after(chosen.seconds), steps)
         found = tally.report()
         found["errors"] += tally.losses
+    busy = (processor(pids) - used) / (time.perf_counter() - start)
+    found["cores_busy"] = round(busy, 2)  # with what the servers did, of all of them
     if chosen.after:
         await asyncio.sleep(chosen.after)
     watching.cancel()
@@ -272,7 +324,9 @@ def parsed() -> argparse.Namespace:
         default="burst",
         help="what the server hears of a step a second: the place after a burst, as from the stage, or each",
     )
-    parser.add_argument("--hog", action="store_true", help="again beside one who pastes the longest sentence")
+    parser.add_argument(
+        "--hog", action="store_true", help="with one who pastes the longest sentence, half the time"
+    )
     parser.add_argument("--fault", choices=("kill", "roll"), help="kill a replica, or restart each in turn")
     parser.add_argument(
         "--after", type=float, default=0, help="watch the memory so long; sessions end at 120 s"

@@ -27,6 +27,7 @@ from viz.warmup import warmup
 
 MODEL, CHEATER = "en-fr", "cheater"
 THREADS = 1  # of torch in a process: with two, beside another busy process, a trace took ten times as long
+WORKERS = 2  # passes at a time: a long one holds up no other reader
 STORED = 192 * 2**20  # bytes of traces that a process keeps
 FORGET = 900.0  # seconds after which a trace that nobody asked for again is dropped
 
@@ -108,7 +109,7 @@ def nbytes(value: object) -> int:
 
 
 _store = Store(STORED, FORGET)
-_line = Line()
+_line = Line(WORKERS)
 
 
 # --- the way to the model ---------------------------------------------------------------------------------

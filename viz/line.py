@@ -45,7 +45,7 @@ class Line:
         share: float = 0.2,
         burst: float = 1.5,
         clock: Callable[[], float] = time.monotonic,
-        cost: Callable[[], float] = time.thread_time,  # of the worker alone: nobody pays for a busy machine
+        cost: Callable[[], float] = time.perf_counter,  # how long others had to wait for it
     ) -> None:
         self.workers, self.most, self.share, self.burst = workers, most, share, burst
         self._clock, self._cost = clock, cost

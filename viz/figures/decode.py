@@ -61,7 +61,7 @@ def beam_tree(nodes: Sequence[Node], size: int, palette: Palette) -> go.Figure:
             name="chosen edges" if chosen else "edges",
             line={"color": palette.accent if chosen else palette.hatch, "width": 3 if chosen else 1},
         )  # fmt: skip
-    small = max(met, default=1) > 10
+    width = max(met, default=1)
     states = {
         "kept": _("kept"),
         "ended": _("finished: log P ÷ lp = {worth:.3f}"),
@@ -80,7 +80,7 @@ def beam_tree(nodes: Sequence[Node], size: int, palette: Palette) -> go.Figure:
             y=np.array([node.step for node, _at in mine], float),
             mode="text",
             text=[label(node) for node, _at in mine],
-            textfont={"size": 11 if small else 14, "color": colour},
+            textfont={"size": 14 if width <= 6 else 13 if width <= 8 else 11, "color": colour},
             hovertext=[
                 f"<b>{escape(node.text) or '—'}</b><br>log P {node.total:.4f}<br>"
                 + states[state].format(worth=node.worth)

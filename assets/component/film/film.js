@@ -142,6 +142,7 @@ class Film {
       const track = node('span', 'track', bar);
       if (each.drawn !== null) {
         drawn.style.width = `${100 * each.drawn}%`;
+        drawn.classList.toggle('none', each.drawn === 0);
         track.append(drawn);
       }
       const line = node('li', [each.chosen && 'chosen', each.end && 'end', each.never && 'never'].filter(Boolean).join(' '), node('span', 'piece', each.piece), track,

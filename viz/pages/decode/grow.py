@@ -54,7 +54,7 @@ def draw(scene: Scene) -> None:
         lambda at: view.place(dec_step=at),
     )
     if how in ("beam", "sampling"):
-        said = _("Written: {text}. The model's probability of it: {share:.3g}.")
+        said = _("Written: {text} The model's probability of it: {share:.3g}.")
         text = trace.translation or _("(nothing)")
         st.caption(view.plain(said.format(text=text, share=float(np.exp(trace.log_prob)))))
     if lot:

@@ -39,5 +39,6 @@ def draw(scene: Scene) -> None:
         key="train_tab",
         bind="query-params",
         label_visibility="collapsed",
+        wrap=True,
     )
     TABS[tab or "watch"](scene)

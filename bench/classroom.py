@@ -114,8 +114,8 @@ async def attend(url: str, over: Callable[[], bool], noted: Callable[[], Tally],
             else:
                 tally.steps += 1  # in the browser; the server learns of it when a reader pauses
                 if steps == "each" or (steps == "burst" and step % PAUSES_AFTER == 0):
-                    head, layer = str(chance.randint(1, HEADS)), str(chance.randint(1, LAYERS))
-                    tally.place.append(await reader.act(head=head, layer=layer))
+                    head, layer = chance.randint(1, HEADS), chance.randint(1, LAYERS)
+                    tally.place.append(await reader.rest(head=head, layer=layer))
                     tally.troubles += complaints(reader)
             tally.size += reader.last.size
             await reader.idle(max(0.0, 1 - (time.perf_counter() - now)))
@@ -233,18 +233,19 @@ async def killed(cluster: Cluster, readers: int) -> dict[str, Any]:
     chance = random.Random(0)
     typed = sentences(chance)
     class_ = [Reader(cluster.url, query={"text": next(typed)}) for _reader in range(readers)]
-    seen: list[tuple[str, str]] = []
+    seen: list[tuple[int, str]] = []
     for reader in class_:
         await reader.open()
         one, other = chance.sample(range(1, HEADS + 1), 2)
-        await reader.act(head=str(one))
-        seen.append((str(one), reader.last.view))
-        await reader.act(head=str(other))
+        await reader.rest(head=one)
+        seen.append((one, reader.last.view))
+        await reader.rest(head=other)
+        assert reader.last.view != seen[-1][1]
     await asyncio.to_thread(cluster.kill, 0)
 
-    async def again(reader: Reader, head: str, view: str) -> tuple[float, bool]:
+    async def again(reader: Reader, head: int, view: str) -> tuple[float, bool]:
         await reader.idle(chance.random() * 2)
-        took = await reader.act(head=head)
+        took = await reader.rest(head=head)
         return took, reader.last.view == view and not complaints(reader)
 
     outcomes = await asyncio.gather(

@@ -28,6 +28,7 @@ class Run:
 
     elements: dict[tuple[int, ...], tuple[str, bytes]] = field(default_factory=dict)
     ids: dict[str, tuple[str, str]] = field(default_factory=dict)  # key of a widget: (element, id)
+    given: dict[str, WidgetState | None] = field(default_factory=dict)  # controls that the app has set
     said: list[str] = field(default_factory=list)
     translation: str = ""
     exceptions: int = 0
@@ -70,6 +71,14 @@ class Reader:
         await self._run()
         return time.perf_counter() - start
 
+    async def rest(self, **place: int) -> float:
+        """Write a new place into the address, as the stage does when a reader rests; wait for the run.
+
+        To Streamlit that is a Back button: it reads all bound controls from the address again. Seconds.
+        """
+        self.query |= {key: str(value) for key, value in place.items()}
+        return await self._answered(address=True)
+
     async def act(self, **values: str) -> float:
         """Set controls by key, as a click would, and wait until the run has ended. Seconds."""
         for key, value in values.items():
@@ -78,17 +87,21 @@ class Reader:
             if element == "button_group":
                 state.string_array_value.data.append(value)
             elif element == "number_input":
-                state.double_value = float(value)
+                state.int_value = int(value)
             else:
                 state.string_value = value
             self._states[key] = state
             self.query[key] = value  # a browser writes bound controls into its address by itself
+        return await self._answered()
+
+    async def _answered(self, address: bool = False) -> float:
+        """Ask for a run until it has ended: a tab whose connection breaks comes back and asks again."""
         start = time.perf_counter()
         while True:
             try:
                 if self._socket is None:
                     await self._connect()
-                await self._run()
+                await self._run(address)
                 return time.perf_counter() - start
             except BROKEN:
                 self.losses += 1
@@ -151,14 +164,15 @@ class Reader:
             open_timeout=PATIENCE,
         )
 
-    async def _run(self) -> None:
-        """Ask for a run with all that was set, and read until it has ended."""
+    async def _run(self, address: bool = False) -> None:
+        """Ask for a run with all that was set, or that the address says, and read until it has ended."""
         assert self._socket
         message = BackMsg()
         state = message.rerun_script
         state.query_string = urlencode(self.query)
         state.page_name = self.page if not self._hash else ""
         state.page_script_hash = self._hash
+        state.is_history_navigation = address
         state.widget_states.widgets.extend(self._states.values())
         self._runs += 1
         self._kept = {name: kept for name, kept in self._kept.items() if kept[1] >= self._runs - 3}
@@ -192,6 +206,10 @@ class Reader:
                         break
         self.last = run
         self._keys |= run.ids
+        for key, given in run.given.items():
+            self._states.pop(key, None)
+            if given:
+                self._states[key] = given
 
 
 def _read(message: ForwardMsg, run: Run) -> None:
@@ -203,7 +221,10 @@ def _read(message: ForwardMsg, run: Run) -> None:
     shown: Any = getattr(element, kind) if kind else None
     id_ = getattr(shown, "id", "")
     if isinstance(id_, str) and id_.startswith("$$ID-"):
-        run.ids[id_.split("-", 2)[2]] = (kind, id_)
+        key = id_.split("-", 2)[2]
+        run.ids[key] = (kind, id_)
+        if getattr(shown, "set_value", False):
+            run.given[key] = _given(kind, shown)
     run.exceptions += kind == "exception"
     if kind in TEXTS:
         run.said.append(shown.body)
@@ -217,3 +238,17 @@ def _read(message: ForwardMsg, run: Run) -> None:
         run.elements[place] = name, shown.json.encode() + shown.bytes
     else:
         run.elements.pop(place, None)
+
+
+def _given(kind: str, shown: Any) -> WidgetState | None:
+    """The state of a control to which the app gave a value: the browser's own from then on."""
+    state = WidgetState(id=shown.id)
+    if kind == "button_group":
+        state.string_array_value.data.extend(shown.raw_values)
+    elif kind == "text_input":
+        state.string_value = shown.value
+    elif kind == "number_input":
+        state.int_value = int(shown.value)
+    else:
+        return None
+    return state

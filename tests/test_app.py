@@ -135,8 +135,9 @@ def test_what_is_read_is_shown_where_it_is_not_what_was_typed() -> None:
     assert any("each read as <unk>: 🙂" in line for line in said(opened(text="I love 🙂.")))
 
 
-BAD = """head=99 head=0 head=-1 head=٣ head=1e3 layer=nan kind=foo row=65 column=-2 mean=perhaps drawing=<b> faint=51
-hall=1 also=2;5 masks_tab=foo head_stage=13 pos_way=up source_pads=21 look_ahead=maybe"""
+BAD = """head=99 head=0 head=-1 head=٣ head=1e3 layer=nan kind=foo row=65 column=-2
+mean=perhaps drawing=<b> faint=51 hall=1 also=2;5
+masks_tab=foo head_stage=13 pos_way=up source_pads=21 look_ahead=maybe"""
 
 
 @pytest.mark.parametrize("bad", BAD.split())

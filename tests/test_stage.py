@@ -1,4 +1,4 @@
-"""What the stage is sent holds the trace's numbers: the payload is taken apart anew, as the browser does it."""
+"""What the stage is sent: the payload is taken apart anew, as the browser does it, and holds the trace."""
 
 import json
 import zlib
@@ -13,7 +13,7 @@ from model.translator import Translator
 from tests.conftest import FORCED, TEXT
 from viz.reading import REASONS, Map, reasons
 from viz.stage import DENSE, LONGEST, Maps, Payload, maps, pack
-from viz.view import Sizes, at_first, controls, follow, offers
+from viz.view import Sizes, at_first, controls, offers
 
 
 @dataclass
@@ -143,26 +143,10 @@ def test_what_the_stage_cannot_draw_is_refused() -> None:
         pack([{"encoder": random_maps(1, 1, 3, 5)}, {"encoder": random_maps(1, 1, 3, 7)}])
 
 
-def test_where_the_stage_says_the_reader_is_the_controls_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved: dict[str, Any] = {}
-    monkeypatch.setattr("viz.view.place", lambda **values: moved.update(values))
+def test_a_place_is_said_in_the_terms_of_the_address() -> None:
     sizes = Sizes(3, 8, 64)
-    good = {"kind": "encoder", "layer": 3, "head": 8, "row": 64, "column": 0, "mean": True, "drawing": "all"}
-    good |= {"faint": 50, "also": "2,5", "hall": True}
-    follow(good | {"seq": 4, "want": None, "text": "x"}, sizes)
-    assert moved == good
-    assert controls(at_first(sizes)).keys() == good.keys() <= offers(sizes).keys() | {"also"}
-
-
-BAD = [("layer", 4), ("layer", 0), ("head", "3"), ("head", True), ("row", 65), ("row", 2.0), ("kind", "foo")]
-BAD += [("mean", 1), ("mean", "true"), ("drawing", None), ("also", "2;5"), ("also", ["2"]), ("hall", "yes")]
-
-
-@pytest.mark.parametrize(("name", "value"), BAD)
-def test_what_a_browser_makes_up_moves_nothing(
-    name: str, value: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved: dict[str, Any] = {}
-    monkeypatch.setattr("viz.view.place", lambda **values: moved.update(values))
-    follow({name: value}, Sizes(3, 8, 64))
-    assert moved == {}
+    place = controls(at_first(sizes))
+    assert place.keys() == offers(sizes).keys() - {"values", "still"} | {"also"}
+    for name, value in place.items():
+        written = str(value).lower() if isinstance(value, bool) else str(value)
+        assert name == "also" or written in offers(sizes)[name]

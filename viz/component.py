@@ -101,25 +101,13 @@ def translation(trace: Trace, palette: Palette) -> None:
 
 
 def stage(
-    payload: Payload,
-    place: Mapping[str, Any],
-    usual: Mapping[str, Any],
-    palette: Palette,
-    values: bool,
-    follow: Callable[[Mapping[str, Any]], None],
+    payload: Payload, place: Mapping[str, Any], usual: Mapping[str, Any], palette: Palette, values: bool
 ) -> None:
     """The maps of `payload`, stepped through in the browser.
 
-    `follow` is told of the place when the reader rests. `place` and `usual` are what the controls say and
-    what an address leaves out. With `values`, numbers stand in the cells.
+    `place` and `usual` are what the controls say and what an address leaves out. With `values`, numbers
+    stand in the cells.
     """
-
-    def told() -> None:
-        said = _told()
-        # How much of what the stage told was heard: an echo of less must not undo a newer step.
-        st.session_state["stage_heard"] = said.get("seq", 0)
-        follow(said)
-
     # The maps go apart from the place, so that a new place does not send them again.
     with st.container(gap=None):
         _STAGE(
@@ -128,27 +116,21 @@ def stage(
                 "maps": payload.name,
                 "place": dict(place),
                 "usual": dict(usual),
-                "told": st.session_state.get("stage_heard", 0),
                 "values": values,
                 "palette": asdict(palette),
                 "words": stage_words(),
             },
-            on_place_change=told,
+            on_want_change=lambda: None,
         )
         _BYTES(key="stage_bytes", data=payload.bytes, height=1)
 
 
 def wanted() -> tuple[str, int] | None:
     """The kind and layer whose maps the stage lacks, where a long input is sent layer by layer."""
-    want = _told().get("want")
+    want = st.session_state.get("stage", {}).get("want")
     if isinstance(want, list) and len(want) == 2 and isinstance(want[0], str) and isinstance(want[1], int):
         return want[0], want[1]
     return None
-
-
-def _told() -> Mapping[str, Any]:
-    said = st.session_state.get("stage", {}).get("place")
-    return said if isinstance(said, Mapping) else {}
 
 
 def stage_words() -> dict[str, Any]:

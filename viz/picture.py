@@ -1,7 +1,6 @@
 """The maps of one trace, or of a sentence before and after a change: on the stage, or drawn by plotly."""
 
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
@@ -30,7 +29,6 @@ def attention(here: View, trace: Trace, after: Trace | None = None) -> None:
         view.controls(view.at_first(here.sizes)),
         view.palette(),
         here.values,
-        partial(view.follow, sizes=here.sizes),
     )
 
 

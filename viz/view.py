@@ -313,29 +313,6 @@ def at_first(sizes: Sizes) -> View:
     return View(cast(Kind, first.kind), first.layer - 1, first.head - 1, first.row - 1, None, sizes)
 
 
-def follow(told: Mapping[str, Any], sizes: Sizes) -> None:
-    """Set the frame's controls to where the stage says the reader is.
-
-    What a browser sends is not trusted: a value that no address may hold is passed over.
-    """
-    offered, known = offers(sizes), controls(at_first(sizes))
-    moves = {}
-    for name in known.keys() & told.keys():
-        value = told[name]
-        if name == "also":
-            good = isinstance(value, str) and (not value or SEVERAL.fullmatch(value))
-        else:
-            good = type(value) is type(known[name]) and _written(value) in offered[name]
-        if good:
-            moves[name] = value
-    place(**moves)
-
-
-def _written(value: object) -> str:
-    """A value as the address writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def choose_kind(kind: str) -> None:
     """Follow a click on the map of the model."""
     place(kind=kind)

@@ -1,7 +1,9 @@
 // The stage: attention maps that are stepped through in the browser. Python sends the maps once (bytes.js) and says
-// where the reader stands; steps happen here, and Python is told of the place when the reader rests.
-// data: {maps: name of a payload, place, usual, told, values, palette, words}. A place is told in the terms of the
-// address, layers and heads from 1: {kind, layer, head, row, column, mean, drawing, faint, also, hall}.
+// where the reader stands; steps happen here. When the reader rests, the place is written into the address, and
+// Streamlit reads its controls from there as after Back: no entry of the history, and all controls in one run. Setting
+// them from Python instead would push an entry for each.
+// data: {maps: name of a payload, place, usual, values, palette, words}. A place in the terms of the address, layers
+// and heads from 1: {kind, layer, head, row, column, mean, drawing, faint, also, hall}.
 
 const PAUSE = 300;  // ms without a step until Python is told
 const LOST = 2500;  // ms after which something told and not answered is told again
@@ -16,12 +18,16 @@ const make = (tag, name, text) => {
   return node;
 };
 
+// A place as text, to compare places by.
+const written = (place) => Object.keys(place).sort().map((name) => `${name}=${place[name]}`).join('&');
+
 class Stage {
   constructor(root) {
     this.root = root;
-    this.seq = 0;
-    this.unsaid = new Set();  // what Python has not heard of the place
-    this.sentAt = 0;
+    this.unsaid = new Set();  // names of what was changed since Python was told
+    this.told = [];  // places that Python was told of and has not answered yet, oldest first
+    this.heard = '';  // the place that Python stood at last
+    this.toldAt = 0;
     this.zoom = null;
     this.moved = {row: 0, column: 0};
     this.hover = null;
@@ -29,13 +35,14 @@ class Stage {
     this.build();
     this.arrived = () => this.load();
     this.pressed = (event) => this.cover(event);
-    // A press elsewhere may be a link: what the reader sees must be in the address before it is followed. Then nothing
-    // more is told, since a word about this page would call Streamlit back to it.
+    // A press elsewhere may be a link: what the reader sees must be in the address before it is followed.
     this.outward = (event) => { if (this.timer && !event.composedPath().includes(this.sheet)) this.write(); };
+    // The reader went somewhere: what is in the address there holds.
     this.gone = () => {
+      if (this.telling) return;
       clearTimeout(this.timer);
       this.timer = null;
-      this.seq = this.data.told;
+      this.told = [];
       this.unsaid.clear();
     };
     this.sizes = new ResizeObserver(() => this.redraw());
@@ -80,8 +87,8 @@ class Stage {
 
   // --- what Python says -----------------------------------------------------------------------------------------
 
-  show(data, tell) {
-    this.tell = (said) => tell('place', said);
+  show(data, lack) {
+    this.lacks = lack;
     this.data = data;
     this.words = data.words;
     if (!this.connected) {
@@ -109,16 +116,24 @@ class Stage {
       this.paint.over = new Paint(this.over.getContext('2d'), data.palette, this.paint.font);
       this.node.style.setProperty('--accent', data.palette.accent);
     }
-    // What Python says is an echo where it has not heard the last step yet; a newer step stands.
-    if (!this.place || data.told >= this.seq) {
-      this.seq = Math.max(this.seq, data.told);
-      this.unsaid.clear();
-      this.place = this.inside(data.place);
-    } else if (!this.timer && performance.now() - this.sentAt > LOST) {
-      this.send();  // it was told while the server was away
-    }
+    this.hear(written(data.place));
     this.controls();
     this.redraw();
+  }
+
+  // What Python says may be an echo of an older step, or say that it never heard of the last one.
+  hear(place) {
+    const last = this.told.at(-1);
+    if (place !== last) {
+      if (this.told.includes(place)) return;
+      if (last && place === this.heard) {
+        if (!this.timer && performance.now() - this.toldAt > LOST) this.tell();  // the server was away
+        return;
+      }
+    }
+    this.told = [];
+    this.heard = place;
+    if (!this.place || !this.timer) this.place = this.inside(this.data.place);
   }
 
   // A place of the address, as the maps count: from 0, and inside what there is.
@@ -140,18 +155,23 @@ class Stage {
   step(change) {
     const before = this.outside();
     this.place = {...this.place, ...change};
-    this.seq += 1;
     for (const [name, value] of Object.entries(this.outside())) if (value !== before[name]) this.unsaid.add(name);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.send(), PAUSE);
+    this.rest();
     this.controls();
     this.redraw();
   }
 
-  // The address, as Streamlit would write it: when it then finds its controls there, it adds nothing to the history.
+  // Python is told when the reader rests; playing is no rest.
+  rest() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => (this.playing ? this.rest() : this.tell()), PAUSE);
+  }
+
+  // What changed, and only that: another control may have been moved meanwhile.
   write() {
     const url = new URL(location.href);
-    for (const [name, value] of this.news()) {
+    for (const [name, value] of Object.entries(this.outside())) {
+      if (!this.unsaid.has(name)) continue;
       if (value === this.data.usual[name]) url.searchParams.delete(name);
       else url.searchParams.set(name, value);
     }
@@ -159,17 +179,18 @@ class Stage {
     history.replaceState(history.state, '', url);
   }
 
-  // Tells Python what changed, and only that: another control may be on its way there.
-  send() {
+  tell() {
     clearTimeout(this.timer);
     this.timer = null;
-    this.sentAt = performance.now();
+    this.toldAt = performance.now();
     this.write();
-    this.tell({...Object.fromEntries(this.news()), seq: this.seq, want: this.missing()});
-  }
-
-  news() {
-    return Object.entries(this.outside()).filter(([name]) => this.unsaid.has(name));
+    this.unsaid.clear();
+    const place = written(this.outside());
+    if (place === this.heard && !this.told.length) return;  // there and back again
+    this.told.push(place);
+    this.telling = true;
+    window.dispatchEvent(new PopStateEvent('popstate'));
+    this.telling = false;
   }
 
   missing() {
@@ -216,8 +237,10 @@ class Stage {
     const lack = this.missing()?.join();
     if (lack) {  // the old picture stays
       this.node.setAttribute('aria-busy', 'true');
-      if (lack !== this.lack || performance.now() - this.sentAt > LOST) this.send();
-      this.lack = lack;
+      if (lack !== this.lack || performance.now() - this.lackAt > LOST) {
+        Object.assign(this, {lack, lackAt: performance.now()});
+        this.lacks('want', this.missing());
+      }
       return;
     }
     this.node.setAttribute('aria-busy', 'false');

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from model.trace import Floats
 from viz.figures.cells import sheet
-from viz.figures.stages import PLAIN
+from viz.figures.stages import BARS, PLAIN
 from viz.theme import Palette, escape
 
 
@@ -54,6 +54,8 @@ def row_bars(
         )
     figure.update_layout(
         barmode="overlay",
+        **BARS,
+        hovermode="x",
         xaxis={
             **PLAIN,
             "tickvals": places.tolist(),
@@ -164,6 +166,7 @@ def time_bars(names: Sequence[str], microseconds: Sequence[float], palette: Pale
         )
     )
     figure.update_layout(
+        **BARS,
         xaxis={**PLAIN, "range": (0, 1.25 * max(microseconds)), "showticklabels": False},
         yaxis={**PLAIN, "automargin": True, "autorange": "reversed", "tickfont": {"size": 16}},
     )

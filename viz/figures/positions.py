@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from model.trace import Embedding, Flags, Floats
 from viz.figures.cells import READABLE, cells, ground, hatch, scale, sheet, signed_scale, window
+from viz.figures.stages import BARS
 from viz.order import norms, shares
 from viz.reading import percent
 from viz.text import _
@@ -159,6 +160,7 @@ def norm_bars(embedding: Embedding, pieces: Sequence[str], palette: Palette, cho
     )
     figure.update_layout(
         barmode="overlay",
+        **BARS,
         showlegend=True,
         legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "itemclick": False},
         xaxis={
@@ -266,6 +268,8 @@ def vector(encoding: Floats, at: int, palette: Palette) -> go.Figure:
     )
     figure.update_layout(
         bargap=0,
+        **BARS,
+        hovermode="x",
         coloraxis=signed_scale(palette, 1.0),
         xaxis={**PLAIN, "title": _title(_("dimension (even: sin, odd: cos)"), palette)},
         yaxis={

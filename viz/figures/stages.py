@@ -6,6 +6,7 @@ Shapes: H heads, Q queries, K keys, D d_model, d width of a head.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,6 +19,8 @@ from viz.text import _
 from viz.theme import Palette, escape
 
 ROWS = 16  # tokens that a band shows; of a longer sentence, those around the chosen one
+# In px. Under the boundless distance of `sheet` plotly names the last bar, wherever one points.
+BARS: dict[str, Any] = {"hoverdistance": 20}
 PLAIN = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
 
 

@@ -40,6 +40,7 @@ def draw(scene: Scene) -> None:
             key="head_tab",
             bind="query-params",
             label_visibility="collapsed",
+            wrap=True,
         )
         if tab != "root":
             choose(scene, key=tab == "walk")

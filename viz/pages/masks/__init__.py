@@ -43,5 +43,6 @@ def draw(scene: Scene) -> None:
         key="masks_tab",
         bind="query-params",
         label_visibility="collapsed",
+        wrap=True,
     )
     TABS[tab or "switch"](scene)

@@ -17,6 +17,7 @@ def choice(label: str, key: str, options: tuple[Any, ...], bare: bool = False) -
         key=key,
         bind="query-params",
         label_visibility="collapsed" if bare else "visible",
+        wrap=True,
     )
     return options[0] if chosen is None else chosen
 

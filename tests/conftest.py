@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -183,12 +184,15 @@ def in_torchs_words(attention: MultiHeadAttention) -> Iterator[tuple[str, Tensor
     yield "out_proj.bias", attention.w_o.bias
 
 
-@pytest.fixture(scope="session")
-def address() -> Iterator[str]:
-    """The app, served on a free port, once for all tests."""
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def served(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The app on a port of this machine, until the block is left."""
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     options = [f"--server.port={port}", "--server.headless=true", "--server.address=127.0.0.1"]
     server = subprocess.Popen(
@@ -201,10 +205,18 @@ def address() -> Iterator[str]:
                 break
             except OSError:
                 time.sleep(0.5)
-        yield f"http://127.0.0.1:{port}/"
+        yield server
     finally:
-        server.terminate()
+        server.kill()
         server.wait()
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """The app, served once for all tests."""
+    port = free_port()
+    with served(port):
+        yield f"http://127.0.0.1:{port}/"
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 import model
 from model.trace import Change, Kind, Switch, Trace
+from tests.conftest import free_port, served
 from viz.reading import Map, aloud, facts
 from viz.text import examples
 
@@ -222,6 +223,31 @@ def test_a_click_in_the_frame_while_a_step_is_on_its_way_loses_neither(page: Pag
     page.get_by_role("radio", name="decoder").click()
     read(page, "Head 5 of layer 2")
     stated(page, "Decoder self-attention, head 5 of layer 2")
+
+
+def test_a_step_made_while_the_server_was_gone_is_heard_when_it_is_back(browser: Browser) -> None:
+    port, context = free_port(), browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    with served(port) as server:
+        opened(page, f"http://127.0.0.1:{port}/", "?kind=encoder&layer=1&head=1")
+        server.kill()
+        page.wait_for_timeout(1000)
+        stage(page).focus()
+        for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
+            page.keyboard.press(key)
+        read(page, "Head 3 of layer 2")
+        page.wait_for_timeout(1000)
+    with served(port):
+        page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
+        heard(page)
+        read(page, "Head 3 of layer 2")  # not thrown back
+        stage(page).focus()
+        page.keyboard.press("ArrowRight")
+        page.locator('button[role="radio"][aria-checked="true"]').filter(has_text="4").wait_for()
+        read(page, "Head 4 of layer 2")
+        assert search(page) == "kind=encoder&layer=2"  # head 4 is where a reader arrives
+    context.close()
 
 
 def test_the_stage_keeps_its_keys_to_itself(page: Page, address: str) -> None:

@@ -45,6 +45,8 @@ def draw(scene: Scene) -> None:
         st.caption(f"{kind_name(scene.here.kind).capitalize()}, {walk.picture.name()}.")
     for name, shapes in ((_("Shapes here"), here), (_("In the paper's base model"), paper)):
         st.markdown(f"**{name}:** {shapes}")
+    with st.expander(_("The same in five steps")):
+        st.markdown(words["five"])
     with st.expander(_("All sizes, beside the paper's")):
         st.dataframe(_sizes(sizes, scene.trace.encoder.q.shape[0]), hide_index=True)
 

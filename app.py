@@ -20,7 +20,13 @@ def draw(page: Page) -> None:
         elif page.alone:
             page.alone()
     except cache.UnreadyError as error:
-        st.info(view.plain(str(error)))
+        apologise(error)
+
+
+def apologise(error: cache.UnreadyError) -> None:
+    st.info(view.plain(str(error)))
+    if isinstance(error, cache.BusyError):
+        st.button(_("Try again"), key="retry")  # whose run asks again
 
 
 contents = pages()
@@ -29,7 +35,7 @@ chosen = st.navigation(
     position="top",
 )
 alone = chosen.url_path in contents and contents[chosen.url_path].alone is not None
-frame, trace, trouble = None, None, ""
+frame, trace = None, None
 try:
     config = cache.config()
     sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
@@ -44,11 +50,9 @@ try:
         if frame.target is not None:
             trace = cache.trace(cache.MODEL, frame.text, frame.target)
 except TextError as error:
-    trouble = view.complain(error, _("French") if trace else _("English"))
+    st.info(view.plain(view.complain(error, _("French") if trace else _("English"))))
 except cache.UnreadyError as error:
-    trouble = str(error)
-if trouble:
-    st.info(view.plain(trouble))
+    apologise(error)
 if trace and frame:
     view.fill(frame, trace)
 

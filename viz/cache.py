@@ -38,7 +38,11 @@ T = TypeVar("T")
 
 
 class UnreadyError(RuntimeError):
-    """The model cannot answer now; says why, in a sentence for the reader."""
+    """The model cannot answer; says why, in a sentence for the reader."""
+
+
+class BusyError(UnreadyError):
+    """Nor can it now, but soon."""
 
 
 # --- what is kept -----------------------------------------------------------------------------------------
@@ -177,13 +181,13 @@ def _unready() -> str:
 
 
 def _asked(work: Callable[[], T]) -> T:
-    """The answer of `work`, in its turn among all readers. Raises UnreadyError."""
+    """The answer of `work`, in its turn among all readers. Raises BusyError."""
     context = get_script_run_ctx(suppress_warning=True)
     try:
         return _line.ask(context.session_id if context else "", work)
     except FullError as error:
         said = _("Very many readers are asking this server just now. Try again in a few seconds.")
-        raise UnreadyError(said) from error
+        raise BusyError(said) from error
 
 
 def trace(name: str, text: str, target: str | None = None, change: Change = NEUTRAL) -> Trace:

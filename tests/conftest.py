@@ -191,12 +191,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """The app on a port of this machine, until the block is left."""
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+def served(port: int, script: str = "app.py") -> Iterator[subprocess.Popen[bytes]]:
+    """The app, or another script, on a port of this machine, until the block is left."""
+    command = [sys.executable, "-m", "streamlit", "run", script]
     options = [f"--server.port={port}", "--server.headless=true", "--server.address=127.0.0.1"]
     server = subprocess.Popen(
-        [*command, *options], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        [*command, *options],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
     )
     try:
         for _attempt in range(120):

@@ -19,7 +19,13 @@ BESIDE = 16  # columns that the large map can show in half the width
 
 def attention(here: View, trace: Trace, after: Trace | None = None) -> None:
     """Draw the maps where the reader stands; with `after`, those before, those after, and the difference."""
-    if here.still:
+    pieces = max(len(trace.source), len(trace.target))
+    if pieces > stage.LONGEST:
+        said = _(
+            "The stage draws at most {most} pieces along an axis; here are {pieces}. Plotly draws a part."
+        )
+        st.info(view.plain(said.format(most=stage.LONGEST, pieces=pieces)))
+    if here.still or pieces > stage.LONGEST:
         _still_act(here, trace, after) if after else _still(here, trace)
         return
     sets = [stage.maps(each) for each in (trace, after) if each]

@@ -84,7 +84,9 @@ function mapItem(stage, {place, set, x, y, w, full = true, narrow = false}) {
   const long = Math.min(longest, room);
   if (!flat && !steep) across = (w - left - Math.max(ENDS, long * Math.cos(angle))) / shown.columns;
   const top = title + (flat ? size + 8 : Math.max(size, long * Math.sin(-angle) + size * Math.cos(angle)) + 8);
-  const tall = hall ? (innerHeight - 150 - top) / shown.rows : Math.max(rowSize + 2, Math.min(40, (390 - top) / shown.rows));
+  const tall = hall ? (innerHeight - 150 - top) / shown.rows
+    : shown.rows > READABLE ? (READABLE * (rowSize + 2)) / shown.rows
+    : Math.max(rowSize + 2, Math.min(40, (390 - top) / shown.rows));
   across = Math.min(across, hall ? tall * 2.4 : 84);
   const box = {x: x + left, y: y + top, w: across * shown.columns, h: tall * shown.rows};
   return {type: 'map', set, x, y, w, h: top + box.h + (hall ? 0 : 40), box, window: shown, across, tall, full, narrow, hall,

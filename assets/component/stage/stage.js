@@ -286,7 +286,9 @@ class Stage {
     paint.cells(maps, place, box, window);
     paint.grid(box, window);
     const [rowColour, keyColour] = sides.map((side) => palette[side]);
+    const sparse = (at, first, size, room) => (at - first) % Math.ceil((size + 1) / room) === 0;  // labels that do not overlap
     for (let row = window.row; row < window.row + window.rows; row += 1) {
+      if (row !== query && !sparse(row, window.row, item.rows.size, tall)) continue;
       const y = box.y + (row - window.row + 0.5) * tall, {size} = item.rows, room = item.rows.width - 8;
       const gap = out && item.rows.out ? ` → ${out[row]}` : '', left = room - paint.width(queries[row], size, row === query);
       const tail = gap ? Math.min(paint.width(gap, size), Math.max(left, room * 0.45)) : 0;
@@ -299,6 +301,7 @@ class Stage {
     }
     for (let column = window.column; column < window.column + window.columns; column += 1) {
       const x = box.x + (column - window.column + 0.5) * across, {size, angle, room} = item.columns;
+      if (angle && column !== key && !sparse(column, window.column, size, across)) continue;
       paint.text(keys[column], x, box.y - (angle ? 6 : size / 2 + 4),
         {size, angle, room, align: angle ? 'left' : 'center', colour: keyColour, bold: column === key});
     }

@@ -2,8 +2,8 @@
 
 Each French sentence of the gold set is forced on the decoder; each French word is linked to the English
 word that a head reads most; the links are held against those drawn by hand. Beside them stand a random
-and a diagonal aligner, and `eflomal` (requirements-dev.txt) trained on FILE and the gold sentences.
-Without --pairs the results of `eflomal` are kept as they are.
+and a diagonal aligner, and eflomal trained on FILE and the gold sentences, which must be installed by
+hand (`pip install eflomal==2.0.0`, it compiles C). Without --pairs its results are kept as they are.
 """
 
 import argparse

@@ -205,12 +205,16 @@ def _sum(measured: Sequence[dict[str, Any]], kind: str) -> dict[str, Numbers]:
     return {name: total / np.maximum(rows, 1) for name, (total, rows) in sums.items()}
 
 
-def aligned(translator: Translator) -> dict[heads.Role, Numbers]:
-    """(L, H): the share of the French words of the gold set whose favourite is a possible link."""
+def aligned(translator: Translator, random_head: bool = False) -> dict[heads.Role, Numbers]:
+    """(L, H): the share of the French words of the gold set whose favourite is a possible link.
+
+    (1, 1) for a random head instead.
+    """
     sums: dict[heads.Role, Any] = {}
     gold = {corpus.Pair(pair.english, pair.french): pair for pair in words.read_gold()}
     for pair in (gold[one] for one in readable(translator, list(gold))):
         trace = translator.trace(pair.english, pair.french)
+        trace = heads.randomised(trace, RANDOM_SEED) if random_head else trace
         for role in heads.READING:
             hits, rows = heads.aligned(trace, role, pair.possible)
             before = sums.get(role, (0, 0))
@@ -225,14 +229,15 @@ def result(done: dict[str, dict[str, Any]], translator: Translator, sentences: i
     links = aligned(translator)
     means = {kind: _sum(measured, kind) for kind in KINDS}
     means["cross"] |= {str(role): share for role, share in links.items()}
+    random_means = {kind: _sum(measured, f"random {kind}") for kind in KINDS}
+    random_means["cross"] |= {str(role): share for role, share in aligned(translator, True).items()}
     whole = {one["whole"] for one in done.values() if "whole" in one}
     found: dict[str, Any] = {
         "sentences": sentences,
         "loss": round(max(whole), 5),
         "heads": [_head(head, means[head.kind], done) for head in all_heads(config.n_layers, config.n_heads)],
         "random": {
-            kind: {name: round(float(x[0, 0]), 4) for name, x in _sum(measured, f"random {kind}").items()}
-            for kind in KINDS
+            kind: {name: round(float(x[0, 0]), 4) for name, x in random_means[kind].items()} for kind in KINDS
         },
     }
     return found

@@ -77,7 +77,8 @@ def thumbnails(of: Sequence[Thumbnail], chosen: Head, palette: Palette) -> go.Fi
         name = f"<b>{short(one.head)}</b>" if here else short(one.head)
         names.append({
             "x": left - 0.5, "y": top - 0.5, "xanchor": "left", "yanchor": "bottom", "showarrow": False,
-            "text": f"{name} <span style='color:{palette.quiet}'>{one.value}</span>",
+            "text": name + f"<br><span style='color:{palette.quiet}'>{one.value}</span>" * bool(one.value),
+            "align": "left",
             "font": {"size": 13, "color": palette.accent if here else palette.text},
         })  # fmt: skip
     hidden = {"visible": False, "fixedrange": True}
@@ -96,7 +97,8 @@ def tiles(
 ) -> go.Figure:
     """One signed number a head (L, H), all kinds; struck heads are crossed out.
 
-    Colours run to the largest number in either direction. customdata is [kind, layer, head].
+    Printed in thousandths; colours run to the largest number in either direction.
+    customdata is [kind, layer, head].
     """
     layers, heads = values["encoder"].shape
     figure = sheet(palette, 44 * len(KINDS) * (layers + 1))
@@ -119,8 +121,11 @@ def tiles(
                 xgap=2,
                 ygap=2,
                 hoverinfo="skip",
-                texttemplate="%{z:+.3f}",
-                textfont={"size": 12},
+                text=np.where(
+                    np.isnan(table), "", np.rint(1000 * np.nan_to_num(table)).astype(int).astype(str)
+                ),
+                texttemplate="%{text}",
+                textfont={"size": 13},
                 hoverongaps=False,
                 name="values",
             ),

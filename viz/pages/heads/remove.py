@@ -90,8 +90,8 @@ def _importance(scene: Scene, removed: Heads) -> None:
     chart(figure, "heads_tiles", title, partial(_clicked, removed))
     st.caption(
         _(
-            "Click a head to remove it, again to put it back. Blue costs; red helps: without it the loss "
-            "falls."
+            "In thousandths. Click a head to remove it, again to put it back. Blue costs; red helps: "
+            "without it the loss falls."
         )
     )
     if survey and where != "sentence":

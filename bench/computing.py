@@ -159,14 +159,12 @@ def decoding(repeats: int = REPEATS, sizes: Sequence[int] = tuple(FASTER)) -> li
 def sentence(repeats: int = REPEATS) -> list[Result]:
     """What the server computes for a typed sentence of 12 words: translation, trace, the stage's bytes."""
     translator = model.load("en-fr")
-    found = {}
 
-    def answer() -> None:
-        found["trace"] = translator.trace(SENTENCE)
-        found["payload"] = stage.pack([stage.maps(found["trace"])])
+    def answer() -> stage.Payload:
+        return stage.pack([stage.maps(translator.trace(SENTENCE))])
 
     times = [1000 * seconds for seconds in in_turns({"answer": answer}, repeats)["answer"]]
-    note = f"{len(SENTENCE.split())} words, {len(found['payload'].bytes) / 1000:.0f} kB to the browser"
+    note = f"{len(SENTENCE.split())} words, {len(answer().bytes) / 1000:.0f} kB to the browser"
     part = "model"
     return [
         Result(part, "a typed sentence, on the server: median", statistics.median(times), "ms", note=note),

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -42,6 +42,18 @@ def opinionated(tokenizer: Tokenizer) -> Translator:
     return Translator("opinionated", model, tokenizer)
 
 
+SEEDS = range(10)
+
+
+@pytest.fixture(params=SEEDS)
+def tiny(request: pytest.FixtureRequest) -> Transformer:
+    """Three ordinary pieces and little room, so that sentences end, and at every rank."""
+    return random_model(request.param, sharp=3.0, vocabulary=7, n_layers=2, max_pieces=5)
+
+
+SOURCES = [torch.tensor([[4, END]]), torch.tensor([[6, 4, 4, 5, END]])]
+
+
 def ids_of(translator: Translator, text: str) -> torch.Tensor:
     return torch.tensor([translator.tokenizer.source(text)])
 
@@ -49,46 +61,63 @@ def ids_of(translator: Translator, text: str) -> torch.Tensor:
 # --- beam search, written down ---
 
 
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_what_is_written_down_is_the_beam_search_itself(opinionated: Translator, size: int) -> None:
-    for text in ENGLISH:
-        source = ids_of(opinionated, text)
-        seen = search(opinionated.model, opinionated.tokenizer, source, size)
-        assert list(seen.ids) == beam_search(opinionated.model, source, size)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_what_is_written_down_is_the_beam_search_itself(
+    tiny: Transformer, tokenizer: Tokenizer, size: int
+) -> None:
+    for source in SOURCES:
+        seen = search(tiny, tokenizer, source, size)
+        assert list(seen.ids) == beam_search(tiny, source, size)
         for node in seen.nodes:
             parent = None if node.parent is None else seen.nodes[node.parent]
             assert node.ids[:-1] == (parent.ids if parent else ())
             assert node.step == (parent.step + 1 if parent else 0)
             assert parent is None or parent.state == "kept"
-            assert (node.state == "ended") <= (node.ids[-1] == END)
             assert node.worth == pytest.approx(node.total / penalty(len(node.ids)))
+            assert node.piece == tokenizer.piece(node.ids[-1]).text
         for step in range(seen.nodes[-1].step + 1):
             here = [node for node in seen.nodes if node.step == step]
-            assert sum(node.state == "kept" for node in here) <= size
             assert all(one.total >= other.total for one, other in pairwise(here))
         path = [node for node in seen.nodes if node.chosen]
         assert [node.ids[-1] for node in path] == [*seen.ids, END][: len(path)]
+        ended = [node for node in seen.nodes if node.state == "ended"]
+        if ended:
+            assert path[-1].worth == max(node.worth for node in ended)
 
 
-def test_every_step_of_a_beam_considers_the_best_of_all_continuations(opinionated: Translator) -> None:
+def test_every_step_of_a_beam_considers_the_best_of_all_continuations(
+    tiny: Transformer, tokenizer: Tokenizer
+) -> None:
     """Worked again from whole passes: nothing cached, every continuation of every kept sentence scored."""
-    source, size = ids_of(opinionated, TEXT), 3
-    seen = search(opinionated.model, opinionated.tokenizer, source, size)
-    kept: dict[tuple[int, ...], float] = {(): 0.0}
-    for step in range(seen.nodes[-1].step + 1):
-        every = {}
-        for ids, total in kept.items():
-            logs = log_probabilities(opinionated.model(source, torch.tensor([[START, *ids]]))[0, -1])
-            every |= {(*ids, piece): total + log for piece, log in enumerate(logs.tolist())}
-        best = sorted(every, key=every.__getitem__, reverse=True)[: 2 * size]
-        here = [node for node in seen.nodes if node.step == step]
-        assert [node.ids for node in here] == best
-        np.testing.assert_allclose([node.total for node in here], [every[ids] for ids in best], atol=1e-4)
-        kept = {ids: every[ids] for ids in [ids for ids in best if ids[-1] != END][:size]}
-        assert {node.ids for node in here if node.state == "kept"} == set(kept)
-        assert {node.ids for node in here if node.state == "ended"} == {
-            ids for ids in best[:size] if ids[-1] == END
-        }
+    for source, size in ((SOURCES[0], 3), (SOURCES[1], 3)):
+        seen = search(tiny, tokenizer, source, size)
+        kept: dict[tuple[int, ...], float] = {(): 0.0}
+        for step in range(seen.nodes[-1].step + 1):
+            every = {}
+            for ids, total in kept.items():
+                logs = log_probabilities(tiny(source, torch.tensor([[START, *ids]]))[0, -1])
+                every |= {(*ids, piece): total + log for piece, log in enumerate(logs.tolist())}
+            best = sorted(every, key=every.__getitem__, reverse=True)[: 2 * size]
+            best = [ids for ids in best if every[ids] > -math.inf]
+            here = [node for node in seen.nodes if node.step == step and node.total > -math.inf]
+            assert [node.ids for node in here] == best
+            np.testing.assert_allclose([node.total for node in here], [every[ids] for ids in best], atol=1e-4)
+            kept = {ids: every[ids] for ids in [ids for ids in best if ids[-1] != END][:size]}
+            assert {node.ids for node in here if node.state == "kept"} == set(kept)
+            ended = [rank for rank, ids in enumerate(best[:size]) if ids[-1] == END]
+            assert [rank for rank, node in enumerate(here) if node.state == "ended"] == ended
+
+
+def test_sentences_do_end_in_these_beams_and_at_every_rank(tokenizer: Tokenizer) -> None:
+    """What the two tests above walk over is there to be walked over."""
+    ranks = set()
+    for seed, source in product(SEEDS, SOURCES):
+        model = random_model(seed, sharp=3.0, vocabulary=7, n_layers=2, max_pieces=5)
+        seen = search(model, tokenizer, source, 3)
+        for step in range(seen.nodes[-1].step + 1):
+            here = [node for node in seen.nodes if node.step == step]
+            ranks |= {rank for rank, node in enumerate(here) if node.state == "ended"}
+    assert ranks >= {0, 1}
 
 
 @pytest.mark.parametrize("size", [1, 4])

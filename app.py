@@ -23,8 +23,10 @@ def draw(page: Page) -> None:
         apologise(error)
 
 
-def apologise(error: cache.UnreadyError) -> None:
-    st.info(view.plain(str(error)))
+def apologise(error: TextError | cache.UnreadyError) -> None:
+    """In place of a page, or where it broke off."""
+    which = _("French") if trace else _("English")
+    st.info(view.plain(view.complain(error, which) if isinstance(error, TextError) else str(error)))
     if isinstance(error, cache.BusyError):
         st.button(_("Try again"), key="retry")  # whose run asks again
 
@@ -45,20 +47,20 @@ try:
     for complaint in view.judge(st.query_params, offered):
         st.warning(view.plain(complaint))
     frame = view.frame(sizes)
-    if cache.ready() or not alone:
-        trace = cache.trace(cache.MODEL, frame.text)
-        if frame.target is not None:
-            trace = cache.trace(cache.MODEL, frame.text, frame.target)
-except TextError as error:
-    st.info(view.plain(view.complain(error, _("French") if trace else _("English"))))
-except cache.UnreadyError as error:
-    apologise(error)
+    with frame.page:
+        if cache.ready() or not alone:
+            trace = cache.trace(cache.MODEL, frame.text)
+            if frame.target is not None:
+                trace = cache.trace(cache.MODEL, frame.text, frame.target)
+except (TextError, cache.UnreadyError) as error:
+    with frame.page if frame else st.container():
+        apologise(error)
 if trace and frame:
     view.fill(frame, trace)
 
 with frame.page if frame else st.container():
     chosen.run()
 if frame:
+    here = frame.here
     with frame.side:
-        here = frame.here
         component.model_map(here.kind, here.layer, sizes.layers, view.palette(), view.choose_kind)

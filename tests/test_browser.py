@@ -262,6 +262,28 @@ def test_the_stage_keeps_its_keys_to_itself(page: Page, address: str) -> None:
     assert place(page)["head"] == FIRST.head + 1  # once, not a second time by the frame's button
 
 
+def test_on_a_phone_a_swipe_steps_and_a_tap_chooses(browser: Browser, address: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    opened(page, address, "?kind=encoder&layer=1&head=2")
+    stage(page).scroll_into_view_if_needed()
+    box = stage(page).bounding_box()
+    assert box is not None
+    touch = page.context.new_cdp_session(page)
+    at = {"x": box["x"] + 250, "y": box["y"] + 90}
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
+    for by in (20, 60, 120):
+        points = [{**at, "x": at["x"] - by}]
+        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": points})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    read(page, "Head 3 of layer 1")
+    page.touchscreen.tap(*point_at(page, 1, 2))
+    heard(page)
+    assert (place(page)["row"], place(page)["column"]) == (2, 3)
+    context.close()
+
+
 def test_from_the_overview_a_click_opens_a_head(page: Page, address: str) -> None:
     opened(page, address, "?drawing=all&kind=encoder")
     tile = asked(page, "stage.layout.items[0].tiles.find(tile => tile.layer === 0 && tile.head === 5)")

@@ -170,14 +170,15 @@ class Paint {
     }
   }
 
-  // Lines from queries to keys, thicker and darker with their weight. `ends(query, key)` gives [y left, y right].
-  lines(weights, columns, {from, to, ends, faint, colour, dash = [], only = null}) {
+  // Lines from queries to keys, those that `only(query, key)` wants, thicker and darker with their weight;
+  // `ends(query, key)` gives [y left, y right].
+  lines(weights, columns, {from, to, ends, faint, colour, dash = [], only = () => true}) {
     const {ctx} = this, steps = 10, paths = Array.from({length: steps}, () => null);
     for (let i = 0; i < weights.length; i += 1) {
       if (weights[i] < faint || weights[i] === 0) continue;
-      const query = Math.floor(i / columns);
-      if (only !== null && query !== only) continue;
-      const step = Math.min(steps - 1, Math.floor(weights[i] * steps)), [y1, y2] = ends(query, i % columns);
+      const query = Math.floor(i / columns), key = i % columns;
+      if (!only(query, key)) continue;
+      const step = Math.min(steps - 1, Math.floor(weights[i] * steps)), [y1, y2] = ends(query, key);
       const path = paths[step] ??= new Path2D();
       path.moveTo(from, y1);
       path.lineTo(to, y2);

@@ -398,16 +398,17 @@ class Stage {
   drawLines(item, hover = null, paint = this.paint) {
     const {maps, words, place} = this, {palette} = paint, {queries, keys, sides} = maps.kinds[place.kind];
     const [chosen] = this.cell(), heads = this.laid(), faint = place.faint / 100, {box, size} = item;
-    const geometry = {from: box.x + 4, to: box.x + box.w - 4, faint, ends: (query, key) => [item.left[query], item.right[key]]};
+    const only = (query, key) => (hover?.query ?? query) === query && (hover?.key ?? key) === key;
+    const geometry = {from: box.x + 4, to: box.x + box.w - 4, faint, only, ends: (query, key) => [item.left[query], item.right[key]]};
     heads.forEach((head, index) => {
       const weights = maps.weights({...this.at(item.set), head});
       if (heads.length > 1) {
         const aside = 3 * (index - (heads.length - 1) / 2);  // lines of two heads between the same pieces lie side by side
         const ends = (query, key) => [item.left[query] + aside, item.right[key] + aside];
-        paint.lines(weights, keys.length, {...geometry, ends, ...this.overlay(head), only: hover?.query ?? null});
+        paint.lines(weights, keys.length, {...geometry, ends, ...this.overlay(head)});
       } else {
-        paint.lines(weights, keys.length, {...geometry, colour: palette.weights[3][1], only: hover?.query ?? null});
-        paint.lines(weights, keys.length, {...geometry, colour: palette.accent, only: hover?.query ?? chosen});
+        paint.lines(weights, keys.length, {...geometry, colour: palette.weights[3][1]});
+        paint.lines(weights, keys.length, {...geometry, colour: palette.accent, only: (query, key) => query === chosen && only(query, key)});
       }
     });
     if (heads.length > 1) heads.forEach((head, index) => this.tag(item, head, (index + 1) / (heads.length + 1), hover?.query ?? chosen));
@@ -455,12 +456,12 @@ class Stage {
         };
         band(query, key);
         if (self) band(key, query);  // the same piece on the other axis
-      } else if (each.type === 'lines' && query !== undefined) {
+      } else if (each.type === 'lines' && (query ?? key) !== undefined) {
         paint.ctx.globalAlpha = 0.85;
         paint.ctx.fillStyle = paint.palette.ground;
         paint.ctx.fillRect(each.box.x, each.box.y, each.box.w, each.box.h);
         paint.ctx.globalAlpha = 1;
-        this.drawLines(each, {query}, paint);
+        this.drawLines(each, {query, key}, paint);
       }
     }
     const said = tile ? this.tileSaid(item, tile)
@@ -496,7 +497,7 @@ class Stage {
     const lines = [];
     if (maps.sets === 1) {
       set(this.aloud, aloud(this, this.at(), query, key));
-      lines.push(...rests(this, this.at()), facts(this, this.at()));
+      lines.push(facts(this, this.at()), ...rests(this, this.at()));
     } else {
       const [before, after] = [0, 1].map((s) => number(words, maps.weights(this.at(s))[query * keys.length + key]));
       const name = nameOf(this, this.at()), head = name[0].toUpperCase() + name.slice(1);

@@ -507,3 +507,13 @@ def test_every_explanation_that_the_page_shows_is_written() -> None:
         assert prose("positions")[section]
     for picture in ("map", "curves", "vector", "distance"):
         assert prose("positions")[picture]
+
+
+def test_a_translation_that_reads_back_as_other_pieces_keeps_those_that_the_model_chose() -> None:
+    text = "<b>שלום</b> 🙂 $x$ *a*"
+    trace = cache.trace(cache.MODEL, text)
+    again = cache.trace(cache.MODEL, text, trace.translation or None)
+    assert trace.target_ids != again.target_ids  # else this sentence tests nothing
+    at = opened(text=text, pos_way="off", still="true", kind="decoder")
+    first, second = (json.loads(chart.proto.spec)["layout"]["xaxis"] for chart in at.get("plotly_chart")[:2])
+    assert len(first["ticktext"]) == len(second["ticktext"]) == len(trace.target)

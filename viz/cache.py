@@ -190,7 +190,9 @@ def _asked(work: Callable[[], T]) -> T:
         raise BusyError(said) from error
 
 
-def trace(name: str, text: str, target: str | None = None, change: Change = NEUTRAL) -> Trace:
+def trace(
+    name: str, text: str, target: str | tuple[int, ...] | None = None, change: Change = NEUTRAL
+) -> Trace:
     """The trace of a sentence: a step to another layer or head runs no model.
 
     Raises TextError and UnreadyError. The key is all that goes in, so that nobody is shown what another

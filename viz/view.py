@@ -73,7 +73,17 @@ class Scene:
 
     trace: Trace
     here: View
-    of: Callable[[str, str | None, Change], Trace]
+    of: Callable[[str, str | tuple[int, ...] | None, Change], Trace]
+
+    @property
+    def target(self) -> str | tuple[int, ...]:
+        """The French of `trace`, to be forced: as ids where the model wrote it.
+
+        Read again from its text it may be cut into other pieces than the model chose.
+        """
+        trace = self.trace
+        real = slice(1, len(trace.target_ids) - trace.change.target_pads)
+        return trace.translation if trace.forced else trace.target_ids[real]
 
     def again(self, change: Change, forced: bool) -> Trace:
         """The same sentence under a `Change`.
@@ -82,7 +92,7 @@ class Scene:
         changed model writes by itself.
         """
         keep = forced or self.trace.forced
-        return self.of(self.trace.text, self.trace.translation or None if keep else None, change)
+        return self.of(self.trace.text, self.target if keep else None, change)
 
 
 def palette() -> Palette:

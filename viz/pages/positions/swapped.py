@@ -33,7 +33,7 @@ def draw(scene: Scene) -> None:
     change = NEUTRAL if on else OFF
     text, places = order.swap(trace, first, second)
     try:
-        swapped = scene.of(text, trace.translation or None, change)
+        swapped = scene.of(text, scene.target, change)
     except TextError as error:
         st.info(view.plain(view.complain(error, _("swapped"))))
         return

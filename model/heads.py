@@ -90,32 +90,21 @@ def measures(trace: Trace, kind: Kind) -> dict[Measure, tuple[Floats, Counts]]:
 # --- roles ------------------------------------------------------------------------------------------------
 
 
+Cells = Callable[[Trace, Kind], Flags]  # (Q, K): the cells that a rule is about
 Rule = Callable[[Trace, Kind], tuple[Flags, Flags]]  # where it holds, and the rows that are asked: (L, H, Q)
 
 
-def _reads(wanted: Callable[[Trace, Kind], Flags]) -> Rule:
-    """The row's largest weight is on a wanted key (Q, K). Rows that may look at none are not asked."""
-
-    def rule(trace: Trace, kind: Kind) -> tuple[Flags, Flags]:
-        weights, good = trace.weights(kind), wanted(trace, kind)
-        favourites = weights.argmax(axis=-1)[..., None]
-        hit = np.take_along_axis(np.broadcast_to(good, weights.shape), favourites, axis=-1)[..., 0]
-        return hit, counted(trace, kind) & (good & trace.allowed(kind)).any(axis=-1)
-
-    return rule
-
-
-def _beside(offset: int) -> Rule:
+def _beside(offset: int) -> Cells:
     """The piece `offset` places on."""
 
     def cells(trace: Trace, kind: Kind) -> Flags:
         queries, keys = map(len, trace.axes(kind))
         return np.eye(queries, keys, k=offset, dtype=bool)
 
-    return _reads(cells)
+    return cells
 
 
-def _on(wanted: Callable[[int, str], bool]) -> Rule:
+def _on(wanted: Callable[[int, str], bool]) -> Cells:
     """A wanted piece that is not the row's own."""
 
     def cells(trace: Trace, kind: Kind) -> Flags:
@@ -123,7 +112,23 @@ def _on(wanted: Callable[[int, str], bool]) -> Rule:
         good = np.array([[wanted(place, piece) for place, piece in enumerate(keys)]] * len(queries))
         return good if kind == "cross" else good & ~np.eye(len(keys), dtype=bool)
 
-    return _reads(cells)
+    return cells
+
+
+def _reads(wanted: Cells) -> Rule:
+    """The row's largest weight is on a wanted key. Rows that may look at none are not asked."""
+
+    def rule(trace: Trace, kind: Kind) -> tuple[Flags, Flags]:
+        weights, good = trace.weights(kind), wanted(trace, kind)
+        favourites = weights.argmax(axis=-1)[..., None]
+        hit = np.take_along_axis(np.broadcast_to(good, weights.shape), favourites, axis=-1)[..., 0]
+        return hit, _asked(trace, kind, good)
+
+    return rule
+
+
+def _asked(trace: Trace, kind: Kind, good: Flags) -> Flags:
+    return counted(trace, kind) & (good & trace.allowed(kind)).any(axis=-1)
 
 
 def _broad(trace: Trace, kind: Kind) -> tuple[Flags, Flags]:
@@ -138,21 +143,32 @@ def is_mark(piece: str) -> bool:
     return piece not in words.SPECIAL and not any(map(str.isalnum, piece))
 
 
-_RULES: dict[Role, Rule] = {
+_CELLS: dict[Role, Cells] = {
     "previous": _beside(-1),
     "next": _beside(1),
     "same": _beside(0),
     "first": _on(lambda place, _piece: place == 0),
     "end": _on(lambda _place, piece: piece == "</s>"),
     "mark": _on(lambda _place, piece: is_mark(piece)),
-    "broad": _broad,
 }
+_RULES: dict[Role, Rule] = {role: _reads(cells) for role, cells in _CELLS.items()} | {"broad": _broad}
 
 
 def role_counts(trace: Trace, role: Role, kind: Kind) -> tuple[Counts, Counts]:
     """(L, H) each: the rows in which the rule of `role` holds, and the rows that were asked."""
     hits, rows = _RULES[role](trace, kind)
     return (hits & rows).sum(axis=-1), rows.sum(axis=-1)
+
+
+def mean_weight(trace: Trace, role: Role, kind: Kind) -> Floats:
+    """(L, H): the mean weight on the cells of a rule, over the rows that are asked; 0 where none is.
+
+    For one short sentence, where the share of rows has few values.
+    """
+    good = _CELLS[role](trace, kind)
+    rows = _asked(trace, kind, good)
+    on = (trace.weights(kind) * good).sum(axis=-1) * rows
+    return np.asarray(on.sum(axis=-1) / np.maximum(rows.sum(axis=-1), 1), np.float32)
 
 
 def aligned(trace: Trace, role: Role, possible: words.Links) -> tuple[Counts, Counts]:

@@ -199,6 +199,20 @@ def test_pads_are_not_asked(translator: Translator) -> None:
                 assert np.array_equal(role_counts(plain, role, kind), role_counts(padded, role, kind))
 
 
+def test_the_mean_weight_of_a_rule_equals_a_plain_loop(trace: Trace) -> None:
+    weights, pieces = trace.weights("decoder")[2, 1], trace.target
+    before = [weights[q, q - 1] for q in range(1, T)]
+    marks = [
+        sum(weights[q, k] for k in range(q) if heads.is_mark(pieces[k]))
+        for q in range(1, T)
+        if any(map(heads.is_mark, pieces[:q]))
+    ]
+    assert heads.mean_weight(trace, "previous", "decoder")[2, 1] == pytest.approx(np.mean(before), abs=1e-6)
+    assert heads.mean_weight(trace, "mark", "decoder")[2, 1] == pytest.approx(np.mean(marks), abs=1e-6)
+    short = even(trace, "cross")
+    assert np.allclose(heads.mean_weight(short, "end", "cross"), 1 / S, atol=1e-6)
+
+
 def test_a_head_gets_the_rule_that_holds_most_often_if_it_holds_in_half_of_the_rows() -> None:
     assert heads.given({"previous": 0.6, "same": 0.7, "first": 0.1, "align in": None}) == "same"
     assert heads.given({"previous": 0.5}) == "previous"

@@ -5,11 +5,13 @@ Shapes: L layers, H heads, Q queries, K keys.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from model import heads
 from model.trace import KINDS, Flags, Floats, Kind, Trace
 from viz.text import _
 
@@ -244,24 +246,14 @@ def _aligns(trace: Trace, kind: Kind) -> Floats:
     return weights.max(axis=-1).mean(axis=-1) * different / min(weights.shape[-2], words.sum())
 
 
-def _diagonal(offset: int) -> Callable[[Trace, Kind], Floats]:
-    def score(trace: Trace, kind: Kind) -> Floats:
-        # In a decoder the first rows have hardly a choice; where nothing else is allowed, nothing is shown.
-        weights = trace.weights(kind)
-        rows = np.arange(max(1, -offset), weights.shape[-2])
-        if not len(rows):
-            return np.zeros(weights.shape[:2], np.float32)
-        return weights[..., rows, rows + offset].mean(axis=-1)
-
-    return score
+def _mean(role: heads.Role, trace: Trace, kind: Kind) -> Floats:
+    return heads.mean_weight(trace, role, kind)
 
 
 def _rests(trace: Trace, kind: Kind) -> Floats:
-    keys = [piece in RESTING for piece in trace.axes(kind)[1]]
-    weights = trace.weights(kind)[..., 1:, :][..., keys]
-    if not weights.size:
-        return np.zeros(weights.shape[:2], np.float32)
-    return weights.mean(axis=-2).max(axis=-1)
+    # The first piece is a resting place where it is <s>.
+    kept: list[heads.Role] = ["mark", "first"] if kind == "decoder" else ["mark", "end"]
+    return np.maximum(*(heads.mean_weight(trace, role, kind) for role in kept))
 
 
 def roles() -> list[Role]:
@@ -277,17 +269,17 @@ def roles() -> list[Role]:
             _("looks one back"),
             _("Mean weight on the piece just before, over all rows that have one."),
             ("encoder", "decoder"),
-            _diagonal(-1),
+            partial(_mean, "previous"),
         ),
         Role(
             _("looks at itself"),
-            _("Mean weight of a row on its own piece, the first row left out."),
+            _("Mean weight of a row on its own piece, over all rows that have a choice."),
             ("encoder", "decoder"),
-            _diagonal(0),
+            partial(_mean, "same"),
         ),
         Role(
             _("rests"),
-            _("Largest mean weight on one of </s>, <s> or the full stop, the first row left out."),
+            _("Mean weight on </s>, on <s> or on marks such as the full stop, whichever is largest."),
             KINDS,
             _rests,
         ),

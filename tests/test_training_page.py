@@ -17,7 +17,7 @@ from streamlit.util import calc_hash
 from torch.nn.functional import cross_entropy
 
 from conftest import FORCED, TEXT
-from model import checkpoint
+from model import checkpoint, heads
 from model.decoding import greedy
 from model.experiments import (
     PLACES,
@@ -38,7 +38,7 @@ from viz.figures.heatmap import Look
 from viz.figures.training import TOP, dropped_map, logged_curves, ngrams, tracks
 from viz.pages import training
 from viz.pages.training.smoothing import right_ids
-from viz.pages.training.watch import evenness
+from viz.pages.training.watch import evenness, ruled
 from viz.reading import Map
 from viz.tables import forcing
 from viz.text import examples, references
@@ -279,6 +279,28 @@ def test_noise_is_not_uniform_and_training_sharpens_the_head_of_the_first_exampl
     assert weights[0] < 0.2 < first.expect.at_least < weights[-1]
 
 
+def test_heads_are_counted_by_the_rules_of_the_page_heads() -> None:
+    """Noise is broad: that is what training takes away."""
+    first = examples()[0]
+    seen = {}
+    for step in (cache.snapshots()[0], cache.snapshots()[-1]):
+        trace = cache.trace_at(cache.MODEL, step, first.text, first.french)
+        counts = seen[step] = ruled(trace)
+        assert counts.total() == sum(math.prod(trace.weights(kind).shape[:2]) for kind in KINDS)
+        # A head with a role has some rule that holds in half of its rows; a head without has none.
+        free = 0
+        for kind in KINDS:
+            rates = []
+            for role in heads.ROLES:
+                if kind in heads.WHERE[role] and role not in heads.READING:
+                    hits, rows = heads.role_counts(trace, role, kind)
+                    rates.append(hits / np.maximum(rows, 1))
+            free += int((np.max(rates, axis=0) < heads.HOLDS).sum())
+        assert counts[None] == free
+    noise, end = seen.values()
+    assert noise["broad"] > noise.total() / 2 > end["broad"]
+
+
 def test_a_snapshot_translates_as_its_own_greedy_search_does() -> None:
     step = cache.snapshots()[2]
     old = checkpoint.load_snapshot(ROOT / "assets" / "models" / cache.MODEL, step)
@@ -306,6 +328,7 @@ def test_the_page_opens_on_noise_and_a_link_on_any_snapshot() -> None:
 def test_back_forward_and_play_move_through_the_snapshots() -> None:
     kept = cache.snapshots()
     at = opened(train_step=str(kept[1]))
+    assert not at.button(key="train_step-1").disabled
     at.button(key="train_step+1").click().run()
     assert at.select_slider(key="train_step").value == kept[2]
     at.button(key="train_step-1").click().run()

@@ -43,6 +43,11 @@ def player(
         if playing != (st.session_state.get(ticked) is not None):
             st.rerun()  # of the whole page: only then does the browser begin or cease to ask
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            buttons = st.container(horizontal=True, gap="small", width="content")
+            chosen = st.select_slider(
+                label, stops, first, key=key, bind="query-params", on_change=move, args=(0,)
+            )
+        with buttons:  # only now is it known what the address says
             for sign, by, shortcut, said in (
                 ("‹", -1, "Shift+Left", _("Back one step")),
                 ("›", 1, "Shift+Right", _("Forward one step")),
@@ -54,12 +59,9 @@ def player(
                     on_click=move,
                     args=(by,),
                     shortcut=shortcut,
-                    disabled=at() == (0 if by < 0 else len(stops) - 1),
+                    disabled=chosen == stops[0 if by < 0 else -1],
                 )
             st.button(_("Pause") if playing else _("Play"), key=f"{key}_play", on_click=play)
-            chosen = st.select_slider(
-                label, stops, first, key=key, bind="query-params", on_change=move, args=(0,)
-            )
         draw(chosen)
 
     part()

@@ -86,6 +86,7 @@ class Track:
     name: str
     shares: Sequence[float]
     said: Sequence[str]
+    shown: Sequence[str] | None = None  # what stands in the cells; else the shares
 
 
 def tracks(parts: Sequence[Track], steps: Sequence[int], chosen: int, palette: Palette) -> go.Figure:
@@ -96,7 +97,7 @@ def tracks(parts: Sequence[Track], steps: Sequence[int], chosen: int, palette: P
     numbers = np.array([part.shares for part in parts], np.float32)
     rows, columns = numbers.shape
     figure = sheet(palette, 70 + 44 * rows)
-    text = [[f"{share:.2f}" for share in part.shares] for part in parts]
+    text = [part.shown or [f"{share:.2f}" for share in part.shares] for part in parts]
     figure.add_heatmap(
         z=numbers, text=text, texttemplate="%{text}", coloraxis="coloraxis", xgap=2, ygap=2, hoverinfo="skip",
         name="shares",
@@ -122,8 +123,10 @@ def tracks(parts: Sequence[Track], steps: Sequence[int], chosen: int, palette: P
     return figure.update_layout(
         coloraxis=scale(palette),
         xaxis={**PLAIN, "side": "top", "tickvals": list(range(columns)), "ticktext": names,
-               "title": {"text": _("step"), "standoff": 4}, "automargin": True},
-        yaxis={**PLAIN, "tickvals": list(range(rows)), "ticktext": [part.name + " " for part in parts],
+               "tickangle": 0, "tickfont": {"size": 12}, "title": {"text": _("step"), "standoff": 4},
+               "automargin": True},
+        yaxis={**PLAIN, "tickvals": list(range(rows)),
+               "ticktext": [escape(part.name) + " " for part in parts],
                "range": [rows - 0.5, -0.5], "automargin": True},
     )  # fmt: skip
 

@@ -1,17 +1,20 @@
 """The same sentence at every snapshot: its map, its translation, the roles of the heads."""
 
+from collections import Counter
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from model.trace import Trace
-from viz import cache, steps, view
+from model import heads
+from model.trace import KINDS, Trace
+from viz import cache, view
 from viz.chart import chart, choose_cell
 from viz.figures import Look, attention_map
 from viz.figures.training import Track, tracks
 from viz.player import player
 from viz.reading import Map, aloud, facts, find, kind_name, roles
+from viz.roles import role_name
 from viz.text import _, prose
 from viz.view import Scene
 
@@ -31,9 +34,22 @@ def evenness(picture: Map) -> float:
 
     Rows with one key or none have no choice and are left out; where all are such, NaN.
     """
-    count = picture.allowed.sum(axis=-1)
-    rows = count > 1
-    return float(np.mean(steps.bits(picture.weights[rows]) / np.log2(count[rows]))) if rows.any() else np.nan
+    rows = picture.allowed.sum(axis=-1) > 1
+    shares = heads.evenness(picture.weights, picture.allowed)[rows]
+    return float(shares.mean()) if rows.any() else np.nan
+
+
+def ruled(trace: Trace) -> Counter[heads.Role | None]:
+    """How many heads have each role on this sentence, by the rules of the page Heads; None: no role."""
+    found: Counter[heads.Role | None] = Counter()
+    for kind in KINDS:
+        means = heads.Tally.of(trace, kind).means()
+        layers, count, *_axes = trace.weights(kind).shape
+        for place in np.ndindex(layers, count):
+            found[
+                heads.given({role: float(means[role][place]) for role in heads.ROLES if role in means})
+            ] += 1
+    return found
 
 
 def _snapshot(scene: Scene, step: int) -> None:
@@ -56,11 +72,18 @@ def _snapshot(scene: Scene, step: int) -> None:
         st.markdown("**" + _("What it wrote by itself") + "**")
         for each in kept:
             _wrote(each, cache.translation_at(cache.MODEL, each, scene.trace.text), each == step)
-    with st.container():
-        st.markdown("**" + _("Roles of heads") + "**")
-        parts = _tracks(traces, scene)
-        chart(tracks(parts, kept, at, view.palette()), "train_roles", _("Roles at each step"), _choose)
-        st.caption(prose("training")["roles"])
+    words = prose("training")
+    for column, title, name, parts in zip(
+        st.columns(2, gap="large"),
+        (_("The best head for a role"), _("How many heads have a role")),
+        ("roles", "ruled"),
+        (_best(traces, scene), _ruled(traces)),
+        strict=True,
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            chart(tracks(parts, kept, at, view.palette()), f"train_{name}", title, _choose)
+            st.caption(words[name])
 
 
 def _wrote(step: int, text: str, chosen: bool) -> None:
@@ -71,7 +94,7 @@ def _wrote(step: int, text: str, chosen: bool) -> None:
     st.markdown(f"**{said}**" if chosen else said)
 
 
-def _tracks(traces: list[Trace], scene: Scene) -> list[Track]:
+def _best(traces: list[Trace], scene: Scene) -> list[Track]:
     """Each role's best head at each snapshot, and the evenness of the reader's own map."""
     made = []
     for role in roles():
@@ -87,6 +110,22 @@ def _tracks(traces: list[Trace], scene: Scene) -> list[Track]:
     shares = [evenness(picture) for picture in maps]
     said = [_("{name}: {share:.2f}").format(name=maps[0].name(), share=share) for share in shares]
     return [*made, Track(_("entropy ÷ log n"), shares, said)]
+
+
+def _ruled(traces: list[Trace]) -> list[Track]:
+    """How many heads follow each rule at each snapshot, and how many follow none."""
+    counts = [ruled(trace) for trace in traces]
+    met: list[heads.Role | None] = [role for role in heads.ROLES if any(count[role] for count in counts)]
+    made = []
+    for role in [*met, None]:
+        name = role_name(role) if role else _("no rule")
+        shares = [count[role] / count.total() for count in counts]
+        said = [
+            _("{name}: {count} of {all} heads").format(name=name, count=count[role], all=count.total())
+            for count in counts
+        ]
+        made.append(Track(name, shares, said, [str(count[role]) for count in counts]))
+    return made
 
 
 def _choose(places: list[list[int]]) -> None:

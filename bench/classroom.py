@@ -233,14 +233,18 @@ async def killed(cluster: Cluster, readers: int) -> dict[str, Any]:
     chance = random.Random(0)
     typed = sentences(chance)
     class_ = [Reader(cluster.url, query={"text": next(typed)}) for _reader in range(readers)]
-    seen: list[tuple[int, str]] = []
-    for reader in class_:
+
+    async def looks(reader: Reader) -> tuple[int, str]:
+        """A head that she looked at, and what she saw, before she went on to another one."""
         await reader.open()
         one, other = chance.sample(range(1, HEADS + 1), 2)
         await reader.rest(head=one)
-        seen.append((one, reader.last.view))
+        seen = reader.last.view
         await reader.rest(head=other)
-        assert reader.last.view != seen[-1][1]
+        assert reader.last.view != seen
+        return one, seen
+
+    before = await asyncio.gather(*map(looks, class_))
     await asyncio.to_thread(cluster.kill, 0)
 
     async def again(reader: Reader, head: int, view: str) -> tuple[float, bool]:
@@ -249,7 +253,7 @@ async def killed(cluster: Cluster, readers: int) -> dict[str, Any]:
         return took, reader.last.view == view and not complaints(reader)
 
     outcomes = await asyncio.gather(
-        *(again(reader, *before) for reader, before in zip(class_, seen, strict=True))
+        *(again(reader, head, view) for reader, (head, view) in zip(class_, before, strict=True))
     )
     for reader in class_:
         await reader.close()
@@ -265,7 +269,7 @@ async def rolled(cluster: Cluster, readers: int) -> dict[str, Any]:
     until = asyncio.get_running_loop().create_future()
 
     async def restart() -> None:
-        await asyncio.sleep(6)
+        await asyncio.sleep(4)
         for index in range(len(cluster.servers)):
             await asyncio.to_thread(cluster.restart, index)
         await asyncio.sleep(4)

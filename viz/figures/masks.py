@@ -11,6 +11,7 @@ from viz.figures.cells import ground, hatch, scale, sheet
 from viz.text import _
 from viz.theme import Palette, escape, label_size
 
+LEGIBLE = 16  # columns whose cells hold a word
 STRIP = 130  # px of a mask with one row; each of a few more takes 45
 
 
@@ -21,8 +22,9 @@ def mask_map(
     palette: Palette,
     words: Sequence[Sequence[str]] | None = None,
 ) -> go.Figure:
-    """A mask (Q, K): True is open. `words` (Q, K) are printed into the cells, where given."""
+    """A mask (Q, K): True is open. `words` (Q, K) are printed where they fit, told on hover."""
     queries, columns = allowed.shape
+    printed = words if columns <= LEGIBLE else None
     figure = sheet(palette, STRIP + 45 * (queries - 1) if queries < 5 else max(330, 110 + 17 * queries))
     figure.add_traces(
         [
@@ -41,14 +43,16 @@ def mask_map(
                 x=[key for _query in range(queries) for key in range(columns)],
                 y=[query for query in range(queries) for _key in range(columns)],
                 customdata=[[query, key] for query in range(queries) for key in range(columns)],
-                mode="markers+text" if words else "markers",
+                mode="markers+text" if printed else "markers",
                 marker={"symbol": "square", "size": 14, "opacity": 0},
-                text=[escape(word) for line in words for word in line] if words else None,
+                text=[escape(word) for line in printed for word in line] if printed else None,
                 textfont={"size": label_size(columns, 260)},
                 selected={"marker": {"opacity": 0}},
                 unselected={"marker": {"opacity": 0}},
                 hovertext=[
-                    f"{escape(rows[query])}, {escape(keys[key])}<br>" + (_("open") if open_ else _("blocked"))
+                    f"{escape(rows[query])}, {escape(keys[key])}<br>"
+                    + (_("open") if open_ else _("blocked"))
+                    + (f": {escape(words[query][key])}" if words and words[query][key] else "")
                     for (query, key), open_ in np.ndenumerate(allowed)
                 ],
                 hovertemplate="%{hovertext}<extra></extra>",
@@ -64,7 +68,7 @@ def mask_map(
             "tickvals": list(range(columns)),
             "ticktext": [escape(key) for key in keys],
             "tickfont": {"size": label_size(columns)},
-            "tickangle": -50 if columns * max(map(len, keys)) > 36 else 0,
+            "tickangle": -90 if columns > LEGIBLE else -50 if columns * max(map(len, keys)) > 36 else 0,
             "range": (-0.5, columns - 0.5),
             "automargin": True,
         },
@@ -114,16 +118,17 @@ def number_map(
 ) -> go.Figure:
     """Weights (Q, K) as numbers in coloured cells, and each row's sum behind them.
 
-    A NaN is printed as what it is, on no colour.
+    A NaN is named as what it is, on no colour.
     """
     numbers = np.hstack([weights, weights.sum(axis=-1, keepdims=True, dtype=np.float64)]).astype(np.float32)
-    words = [["NaN" if np.isnan(number) else "" for number in line] for line in numbers]
+    few = numbers.shape[1] <= LEGIBLE  # else a number is told on hover only
+    words = [["NaN" if np.isnan(n) else "" if few else f"{n:.4f}" for n in line] for line in numbers]
     figure = mask_map(np.ones(numbers.shape, bool), rows, [*keys, _("sum")], palette, words)
     figure.update_traces(
         z=numbers,
         colorscale=None,
         coloraxis="coloraxis",
-        texttemplate="%{z:.2f}",
+        texttemplate="%{z:.2f}" if few else None,
         textfont={"size": label_size(numbers.shape[1], 260)},
         selector={"name": "open"},
     )

@@ -91,6 +91,16 @@ class Count:
         return tuple(map(len, self.states))
 
 
+def shared(seen: Count, reference: Sequence[str], order: int) -> tuple[bool, ...]:
+    """For each token of `reference`: whether it is in an n-gram of `order` that the translation has too."""
+    mine = {*_grams(seen.tokens, order)}
+    grams = _grams(tuple(reference), order)
+    return tuple(
+        any(grams[start] in mine for start in range(max(0, at - order + 1), min(at + 1, len(grams))))
+        for at in range(len(reference))
+    )
+
+
 class Tally(NamedTuple):
     """BLEU worked out of counts: of one translation, or pooled over a corpus."""
 

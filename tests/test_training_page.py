@@ -27,7 +27,7 @@ from model.experiments import (
     smoothed_target,
     with_dropout,
 )
-from model.quality import count, tally
+from model.quality import count, shared, tally
 from model.trace import KINDS, Trace
 from model.training import history
 from model.training.loop import SHIP, Recipe
@@ -204,6 +204,21 @@ def test_an_ngram_counts_no_more_often_than_a_reference_has_it() -> None:
     assert seen.states[0] == ("matched", "matched", "clipped", "matched")
     assert seen.states[1] == ("missing", "missing", "matched")
     assert seen.length == 3
+
+
+@given(translation=SENTENCES, answer=SENTENCES, order=st.integers(1, 4))
+def test_a_word_of_a_reference_is_bold_where_some_ngram_over_it_is_shared(
+    translation: str, answer: str, order: int
+) -> None:
+    seen = count(translation, [answer])
+    (reference,) = seen.references
+    found = shared(seen, reference, order)
+    want = [False] * len(reference)
+    for start in range(len(reference) - order + 1):
+        for other in range(len(seen.tokens) - order + 1):
+            if reference[start : start + order] == seen.tokens[other : other + order]:
+                want[start : start + order] = [True] * order
+    assert list(found) == want
 
 
 def test_the_bars_stand_over_the_words_of_their_ngrams() -> None:

@@ -239,7 +239,7 @@ def longest(name: str = MODEL) -> int:
 smoothed_loss, smoothed_curve = experiments.smoothed_loss, experiments.smoothed_curve
 smoothed_floor, smoothed_target = experiments.smoothed_floor, experiments.smoothed_target
 PLACES = experiments.PLACES  # where dropout may stand
-count, tally = quality.count, quality.tally
+count, tally, shared = quality.count, quality.tally, quality.shared
 
 
 @cache

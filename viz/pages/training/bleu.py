@@ -49,15 +49,22 @@ def _counted(translation: str, answers: list[str]) -> None:
     whole = cache.tally([seen])
     chosen = None if order in (None, "all") else int(order) - 1
     st.markdown(_("Translation: {text}").format(text="**" + view.plain(translation) + "**"))
-    for answer in answers:
-        st.markdown(_("Reference: {text}").format(text=view.plain(answer)))
+    size = 1 if chosen is None else chosen + 1
+    for answer in seen.references:
+        flags = cache.shared(seen, answer, size)
+        text = " ".join(
+            f"**{view.plain(word)}**" if flag else view.plain(word)
+            for word, flag in zip(answer, flags, strict=True)
+        )
+        st.markdown(_("Reference: {text}").format(text=text))
     chart(
         ngrams(seen.tokens, seen.states, chosen, view.palette()), "train_grams", _("n-grams, matched or not")
     )
     st.caption(
         _(
             "A bar is an n-gram over its words. Filled: a reference has it. Grey: one has it, but not so "
-            "often. Dotted: none has it. Marks are words of their own here."
+            "often. Dotted: none has it. Bold in a reference: in an n-gram that the translation has too "
+            "(single words where all are shown). Marks are words of their own here."
         )
     )
     shares = " · ".join(

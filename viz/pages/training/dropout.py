@@ -34,6 +34,7 @@ def draw(scene: Scene) -> None:
             format_func=lambda place: names[place],
             key="train_places",
             bind="query-params",
+            wrap=True,
         )
         rate = st.select_slider(_("Rate"), RATES, RATES[0], key="train_rate", bind="query-params")
         seed = st.number_input(_("Draw"), 0, SEEDS, 0, key="train_seed", bind="query-params")

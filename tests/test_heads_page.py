@@ -1,6 +1,7 @@
 """The page of heads: what it draws, prints and says is what was traced, counted or surveyed."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from viz.figures.heads import (
     tiles,
 )
 from viz.pages.heads import TABS
+from viz.pages.heads.rules import known, on_sentence
 from viz.reading import loss
 from viz.theme import PALETTES, escape
 
@@ -279,6 +281,22 @@ def test_the_rules_page_counts_the_heads_that_fit_and_those_that_fit_none() -> N
     assert f"**{72 - fit} fit none**" in said(at)
     assert len(at.get("plotly_chart")) == 2
     assert len(at.dataframe[0].value) == 72
+
+
+def test_elsewhere_the_best_aligner_stands_in_and_is_not_asked_about_itself(shipped: Translator) -> None:
+    trace = shipped.trace(SENTENCE)
+    links = known(trace)
+    assert links.by == (Head("cross", 0, 7), "align in")
+    now = on_sentence(trace, "cross", links)
+    assert math.isnan(now[Head("cross", 0, 7)]["align in"])
+    own = words.favourites(words.cross_words(trace, "goes in"))[0, 7]
+    other = words.favourites(words.cross_words(trace, "comes out"))[2, 1]
+    assert now[Head("cross", 2, 1)]["align out"] == pytest.approx(float((own == other).mean()))
+    at = opened(heads_tab="rules", text=SENTENCE, kind="cross")
+    assert "stand in for them, and it is not asked" in said(at)
+    pair = words.read_gold()[22]
+    at = opened(heads_tab="rules", text=pair.english, target=pair.french, kind="cross")
+    assert "and it is not asked" not in said(at)
 
 
 def test_on_a_gold_pair_the_aligning_rules_are_checked_too() -> None:

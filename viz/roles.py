@@ -1,5 +1,6 @@
 """Heads in words: their names in text and address, the rules of `model.heads` and its measures. Pure."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -110,7 +111,8 @@ def figure_of(value: float, measure: str) -> str:
 
 def summary(rates: Mapping[Role, float]) -> str:
     """All rates of one head in a line, the highest first."""
-    order = sorted(rates.items(), key=lambda pair: -pair[1])
+    known = [(role, rate) for role, rate in rates.items() if not math.isnan(rate)]
+    order = sorted(known, key=lambda pair: -pair[1])
     return ", ".join(f"{role_name(role)} {percent(rate)}" for role, rate in order)
 
 

@@ -1,5 +1,6 @@
 """The numbers of a picture as frames, for screen readers and spreadsheets."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -150,7 +151,8 @@ def head_roles(now: Mapping[Head, Mapping[Role, float]], survey: Mapping[str, An
             role = given({role: one[role] for role in ROLES if role in one})
             row[_("rule")] = roles.role_name(role) if role else _("none")
             row[_("on validation")] = percent(one[role]) if role else ""
-            row[_("the same, here")] = percent(rates[role]) if role and role in rates else ""
+            share = rates.get(role, math.nan) if role else math.nan
+            row[_("the same, here")] = "" if math.isnan(share) else percent(share)
         row[_("rule here")] = roles.role_name(here) if here else _("none")
         row[_("all rules here")] = roles.summary(rates)
         rows.append(row)

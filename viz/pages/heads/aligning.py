@@ -73,11 +73,9 @@ def _arcs(here: View, trace: Trace, read: Read, mean: bool, gold: Gold | None) -
     chart(arcs(inside, links, sides, view.palette(), truth), "heads_arcs", name)
     rest = float(1 - inside.sum(axis=-1).mean()) if len(rows) else 0.0
     said = _(
-        "Pieces are merged into words: summed over a key word, averaged over a query word; rows still "
-        "sum to 1. "
-        "Thick: the English word each French word reads most. {rest:.0%} of the weight is on </s>, which "
-        "is no "
-        "word and not drawn."
+        "Pieces are merged into words: summed over a key word, averaged over a query word; rows still sum "
+        "to 1. Thick: the English word each French word reads most. {rest:.0%} of the weight is on </s>, "
+        "which is no word and not drawn."
     )
     st.caption(view.plain(said.format(rest=rest)))
     if gold:
@@ -94,8 +92,7 @@ def _worked(links: words.Links, gold: Gold) -> None:
     )
     said = _(
         "A: {a} links found; S: {s} sure ones; P: {p} possible ones, the sure among them. Orange: found, "
-        "and not "
-        "even possible. Dotted: sure, and not found."
+        "and not even possible. Dotted: sure, and not found."
     )
     st.caption(said.format(a=a, s=s, p=len(gold.possible)))
 

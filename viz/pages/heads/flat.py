@@ -24,8 +24,8 @@ def draw(scene: Scene) -> None:
     rank = int((found > mine).sum()) + 1
     said = _(
         "With an even **{head}** the loss on this translation goes from {before:.3f} to {after:.3f} "
-        "(**{gained:+.3f}**). Of {all} heads, it is number {rank} by what this costs; the median head "
-        "costs {middle:+.3f}."
+        "(**{gained:+.3f}**). Of {all} heads, it is number {rank} by what this costs; the median head costs "
+        "{middle:+.3f}."
     )
     st.markdown(
         said.format(
@@ -65,9 +65,9 @@ def draw(scene: Scene) -> None:
         if survey:
             one = roles.of(survey, head)
             said = _(
-                "On {count} validation sentences: made even, this head costs {uniform:+.4f} (± {error:.4f}); "
-                "removed, "
-                "{removed:+.4f}. Over all heads, made even: median {middle:+.4f}, largest {most:+.4f}."
+                "On {count} validation sentences: made even, this head costs {uniform:+.4f} (± "
+                "{error:.4f}); removed, {removed:+.4f}. Over all heads, made even: median {middle:+.4f}, "
+                "largest {most:+.4f}."
             )
             all_of = [each["uniform"] for each in survey["heads"]]
             st.markdown(

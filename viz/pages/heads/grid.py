@@ -39,8 +39,8 @@ def draw(scene: Scene) -> None:
     title = _("All heads of the {kind}.").format(kind=kind_name(here.kind))
     chart(figure, "heads_grid", title, partial(_choose, order))
     said = _(
-        "Each small map has the axes of the large one below. Click one to make it large; Explore opens "
-        "on it too."
+        "Each small map has the axes of the large one below. Click one to make it large; Explore opens on "
+        "it too."
     )
     if by == "place":
         st.caption(title + " " + _("Named by layer and head. ") + said)
@@ -102,7 +102,6 @@ def _large(
             said = _(
                 "Validation: {sentences} sentences that the training never saw, their French given. Random: "
                 "a head whose scores are drawn at random, on the same sentences; for importance the mean "
-                "over "
-                "all heads. ± is a standard error over sentences."
+                "over all heads. ± is a standard error over sentences."
             )
             st.caption(said.format(sentences=survey["sentences"]))

@@ -124,9 +124,9 @@ def _where(played: act.Act) -> str:
     most, head = max(moved, key=lambda pair: pair[0])
     still = sum(change == 0 for change, _head in moved)
     said = _(
-        "A removed head still attends; only its output is 0. Its own map changes only if something before it "
-        "did. {still} of {all} heads have not moved at all: nothing that was removed lies before them. The "
-        "largest change of a weight, {most}, is in {head}."
+        "A removed head still attends; only its output is 0. Its own map changes only if something before "
+        "it did. {still} of {all} heads have not moved at all: nothing that was removed lies before them. "
+        "The largest change of a weight, {most}, is in {head}."
     )
     return said.format(still=still, all=len(moved), most=number(most), head=roles.said(head))
 

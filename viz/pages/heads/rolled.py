@@ -34,8 +34,7 @@ def draw(scene: Scene) -> None:
         st.caption(
             _(
                 "Rows sum to 1 (to within {off:.0e}). Colours from 0 to {most}, the largest share here: not "
-                "the scale of "
-                "the maps. The layer buttons above step through the layers."
+                "the scale of the maps. The layer buttons above step through the layers."
             ).format(off=max(float(abs(sums - 1).max()), 1e-9), most=percent(float(now.max())))
         )
         if french:

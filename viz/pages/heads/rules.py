@@ -1,15 +1,17 @@
 """Which simple rule each head follows, how often, on the validation sentences and on this one."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
 
-from model import heads
+from model import heads, words
 from model.heads import ROLES, WHERE, Role, Tally, all_heads
 from model.trace import KINDS, Head, Kind, Trace
+from model.words import Links, Read
 from viz import cache, roles, tables, view
 from viz.chart import chart
 from viz.figures.heads import shares
@@ -19,23 +21,29 @@ from viz.text import _, prose
 from viz.view import Scene
 
 
+class Known(NamedTuple):
+    """The links between the words of a pair, for the aligning rules; and the head that drew them."""
+
+    links: Links | None = None
+    by: tuple[Head, Role] | None = None  # None: a person
+
+
 def draw(scene: Scene) -> None:
     here, survey = scene.here, cache.surveyed()
     asked = [role for role in ROLES if here.kind in WHERE[role]]
     names = [roles.role_name(role) for role in asked]
     places = [head for head in all_heads(here.sizes.layers, here.sizes.heads) if head.kind == here.kind]
-    now = on_sentence(scene.trace, here.kind)
+    links = known(scene.trace)
+    now = {head: rates for kind in KINDS for head, rates in on_sentence(scene.trace, kind, links).items()}
     if survey:
-        st.markdown(_counted(survey, scene.trace))
+        st.markdown(_counted(survey, now))
     parts: list[tuple[str, Sequence[Mapping[Any, float]], Mapping[Any, float]]] = []
     if survey:
         corpus = [roles.of(survey, head) for head in places]
         title = _("On {count} validation sentences").format(count=survey["sentences"])
         parts.append((title, corpus, survey["random"][here.kind]))
-    blind = heads.randomised(scene.trace, 0)
-    parts.append(
-        (_("On this sentence"), [now[head] for head in places], on_sentence(blind, here.kind)[places[0]])
-    )
+    blind = on_sentence(heads.randomised(scene.trace, 0), here.kind, links)[places[0]]
+    parts.append((_("On this sentence"), [now[head] for head in places], blind))
     for column, (title, rates, random) in zip(st.columns(len(parts)), parts, strict=True):
         table = np.array([[line.get(role, np.nan) for role in asked] for line in [*rates, random]])
         with column:
@@ -45,59 +53,84 @@ def draw(scene: Scene) -> None:
     st.caption(
         _(
             "{kind}: the share of rows in which a rule holds. Click a row to choose its head. The last row "
-            "is a "
-            "head whose scores are drawn at random. An empty cell: no row could be asked."
+            "is a head whose scores are drawn at random. An empty cell: no row could be asked."
         ).format(kind=kind_name(here.kind).capitalize())
     )
+    best = _best()
+    if here.kind == "cross" and best and links.by:
+        said = _(
+            "Aligning was counted on the gold pairs, whose links were drawn by hand. For this sentence none "
+            "are known: the links of {head} ({read}; error {error:.3f}) stand in for them, and it is not "
+            "asked about itself."
+        )
+        st.caption(said.format(head=roles.said(best[0]), read=best[1], error=best[2]))
     with st.expander(_("The rules")):
         st.markdown(
             "\n".join(f"- **{view.plain(roles.role_name(role))}**: {roles.role_rule(role)}" for role in ROLES)
         )
         st.markdown(prose("heads")["Rules"])
     with st.expander(_("All heads as a table")):
-        everything = {kind: on_sentence(scene.trace, kind) for kind in KINDS}
-        both = {head: rates for of in everything.values() for head, rates in of.items()}
-        st.dataframe(tables.head_roles(both, survey), hide_index=True)
+        st.dataframe(tables.head_roles(now, survey), hide_index=True)
 
 
-def on_sentence(trace: Trace, kind: Kind) -> dict[Head, dict[Role, float]]:
-    """The share of rows in which each rule holds, for every head of one sentence.
-
-    The aligning rules need links: they are there for a pair of the gold set alone.
-    """
+def on_sentence(trace: Trace, kind: Kind, known: Known) -> dict[Head, dict[Role, float]]:
+    """The share of rows in which each rule holds, for every head of a sentence; NaN where none was asked."""
     means = Tally.of(trace, kind).means()
     found: dict[Role, Any] = {role: means[role] for role in ROLES if role in means}
-    if kind == "cross":
-        for pair in cache.gold():
-            if (pair.english, pair.french) == (trace.text, trace.translation):
-                for role in heads.READING:
-                    hits, rows = heads.aligned(trace, role, pair.possible)
-                    found[role] = hits / rows
+    if kind == "cross" and known.links is not None:
+        for role in heads.READING:
+            hits, rows = heads.aligned(trace, role, known.links)
+            found[role] = hits / np.maximum(rows, 1)
     layers, count = trace.weights(kind).shape[:2]
     return {
-        Head(kind, layer, head): {role: float(of[layer, head]) for role, of in found.items()}
+        Head(kind, layer, head): {
+            role: math.nan if known.by == (Head(kind, layer, head), role) else float(of[layer, head])
+            for role, of in found.items()
+        }
         for layer in range(layers)
         for head in range(count)
     }
+
+
+def known(trace: Trace) -> Known:
+    """The links of the gold set where the pair stands there, else those of the model's best aligner."""
+    for pair in cache.gold():
+        if (pair.english, pair.french) == (trace.text, trace.translation):
+            return Known(pair.possible)
+    best = _best()
+    if not best:
+        return Known()
+    head, read, _error = best
+    (role,) = [role for role, its in heads.READING.items() if its == read]
+    chosen = words.favourites(words.cross_words(trace, read))
+    return Known(words.links(chosen[head.layer, head.head].tolist()), (head, role))
+
+
+def _best() -> tuple[Head, Read, float] | None:
+    """The head that aligns best by the choosing half of the gold set, its reading, its error on the other."""
+    found = cache.alignment()
+    if not found:
+        return None
+    read = min(words.READS, key=lambda read: float(found["best"][read]["choose"]))
+    best = found["best"][read]
+    return Head("cross", best["layer"], best["head"]), read, best["report"]
 
 
 def _rates(of: Mapping[str, Any]) -> dict[Role, float | None]:
     return {role: of[role] for role in ROLES if role in of and of[role] == of[role]}
 
 
-def _counted(survey: Mapping[str, Any], trace: Trace) -> str:
+def _counted(survey: Mapping[str, Any], now: Mapping[Head, Mapping[Role, float]]) -> str:
     """How many heads fit a rule, in all kinds, and how many keep it on this sentence."""
     given = {
         Head(one["kind"], one["layer"], one["head"]): heads.given(_rates(one)) for one in survey["heads"]
     }
-    now = {head: rates for kind in KINDS for head, rates in on_sentence(trace, kind).items()}
     fitting = {head: role for head, role in given.items() if role}
-    tested = {head: role for head, role in fitting.items() if role in now[head]}
+    tested = {head: role for head, role in fitting.items() if not math.isnan(now[head].get(role, math.nan))}
     kept = [head for head, role in tested.items() if now[head][role] >= heads.HOLDS]
     said = _(
-        "On the validation sentences **{fit} of {all} heads** follow one of these rules in at least "
-        "{half} of "
-        "their rows; **{none} fit none**. On this sentence {kept} of the {tested} that can be asked keep "
+        "On the validation sentences **{fit} of {all} heads** follow one of these rules in at least {half} "
+        "of their rows; **{none} fit none**. On this sentence {kept} of the {tested} that can be asked keep "
         "theirs."
     )
     return said.format(

@@ -66,7 +66,10 @@ def draw(scene: Scene) -> None:
         st.caption(said.format(head=roles.said(best[0]), read=best[1], error=best[2]))
     with st.expander(_("The rules")):
         st.markdown(
-            "\n".join(f"- **{view.plain(roles.role_name(role))}**: {roles.role_rule(role)}" for role in ROLES)
+            "\n".join(
+                f"- **{view.plain(roles.role_name(role))}**: {view.plain(roles.role_rule(role))}"
+                for role in ROLES
+            )
         )
         st.markdown(prose("heads")["Rules"])
     with st.expander(_("All heads as a table")):

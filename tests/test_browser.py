@@ -406,6 +406,23 @@ def test_changing_the_page_keeps_the_place_and_back_returns_to_it(page: Page, ad
     read(page, "Head 3 of layer 1")
 
 
+def test_start_again_leaves_nothing_of_what_was_chosen_and_back_returns(page: Page, address: str) -> None:
+    opened(page, address, "masks?text=Tom+loves+Mary.&kind=decoder&look_ahead=false&source_pads=7&head=2")
+    pads = "stage.maps.kinds.encoder.keys.filter(piece => piece === '<pad>').length"
+    assert asked(page, pads) == 7
+    page.get_by_role("link", name="Start again").click()
+    read(page, f"Head {FIRST.head} of layer {FIRST.layer}")
+    page.get_by_text("out of its depth").wait_for(state="detached")
+    heard(page)
+    assert search(page) == ""
+    assert asked(page, pads) == 3
+    page.go_back()
+    read(page, "Head 2 of layer")
+    page.get_by_text("out of its depth").wait_for()
+    heard(page)
+    assert asked(page, pads) == 7
+
+
 def test_arrow_keys_in_a_text_box_move_the_caret_only(page: Page, address: str) -> None:
     opened(page, address, "?head=4")
     box = page.get_by_label("English", exact=True)

@@ -203,11 +203,14 @@ def keep_pages(shared: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere to go: what the link says, why, and the query parameters, None for one that is left out."""
+    """Somewhere to go: what the link says, why, and the query parameters, None for one that is left out.
+
+    Without an address: this page as a reader first finds it.
+    """
 
     label: str
     note: str
-    address: dict[str, str | None]
+    address: dict[str, str | None] | None
     current: bool = False
 
 

@@ -194,7 +194,7 @@ def frame(sizes: Sizes) -> Frame:
         french = st.container()
         with st.container(horizontal=True, vertical_alignment="center", width=350):
             finder = st.popover(_("Find a head"))
-            component.links("again", [_place(_("Start again"), "", usual())])
+            component.links("again", [Place(_("Start again"), "", None)])
             component.copy_link()
             component.keep_pages([*offers(sizes), "text", "target", "also"])
     looked_at = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from model.trace import KINDS, Flags, Floats, Head, Kind
 from model.words import Link, Links
 from viz.figures.cells import cells, ground, hatch, scale, sheet, signed_scale
-from viz.figures.stages import PLAIN
+from viz.figures.stages import BARS, PLAIN
 from viz.reading import kind_name, number, percent
 from viz.roles import said, short
 from viz.text import _
@@ -326,6 +326,7 @@ def ranked(values: Mapping[Kind, Floats], chosen: Head, palette: Palette) -> go.
         yanchor="bottom", font={"size": 14, "color": palette.quiet},
     )  # fmt: skip
     figure.update_layout(
+        **BARS,
         bargap=0.15,
         xaxis={**PLAIN, "showticklabels": False, "title": {"text": _("heads, by what they cost")}},
         yaxis={

@@ -173,24 +173,30 @@ class Paint {
   // Lines from queries to keys, those that `only(query, key)` wants, thicker and darker with their weight;
   // `ends(query, key)` gives [y left, y right].
   lines(weights, columns, {from, to, ends, faint, colour, dash = [], only = () => true}) {
-    const {ctx} = this, steps = 10, paths = Array.from({length: steps}, () => null);
-    for (let i = 0; i < weights.length; i += 1) {
-      if (weights[i] < faint || weights[i] === 0) continue;
-      const query = Math.floor(i / columns), key = i % columns;
-      if (!only(query, key)) continue;
-      const step = Math.min(steps - 1, Math.floor(weights[i] * steps)), [y1, y2] = ends(query, key);
-      const path = paths[step] ??= new Path2D();
-      path.moveTo(from, y1);
-      path.lineTo(to, y2);
-    }
+    const {ctx} = this, steps = 10, strong = [];
+    const pen = (step) => Object.assign(ctx, {globalAlpha: (step + 1) / steps, lineWidth: 0.7 + 4 * (step + 0.5) / steps});
     ctx.strokeStyle = colour;
     ctx.setLineDash(dash);
-    paths.forEach((path, step) => {
-      if (!path) return;
-      ctx.globalAlpha = (step + 1) / steps;
-      ctx.lineWidth = 0.7 + 4 * (step + 0.5) / steps;
-      ctx.stroke(path);
-    });
+    pen(0);
+    // Of faint lines there can be thousands. Those of a row are one path; lines that cross in a path would make it slow.
+    for (let query = 0, i = 0; i < weights.length; query += 1) {
+      ctx.beginPath();
+      for (let key = 0; key < columns; key += 1, i += 1) {
+        if (weights[i] < faint || weights[i] === 0 || !only(query, key)) continue;
+        const step = Math.min(steps - 1, Math.floor(weights[i] * steps)), [y1, y2] = ends(query, key);
+        if (step) { strong.push([step, y1, y2]); continue; }
+        ctx.moveTo(from, y1);
+        ctx.lineTo(to, y2);
+      }
+      ctx.stroke();
+    }
+    for (const [step, y1, y2] of strong.sort(([a], [b]) => a - b)) {
+      pen(step);
+      ctx.beginPath();
+      ctx.moveTo(from, y1);
+      ctx.lineTo(to, y2);
+      ctx.stroke();
+    }
     ctx.globalAlpha = 1;
     ctx.setLineDash([]);
   }

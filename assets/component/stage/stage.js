@@ -392,7 +392,8 @@ class Stage {
 
   overlay(head) {
     const {overlay} = this.paint.palette;
-    return {colour: overlay[head % overlay.length], dash: DASHES[head % DASHES.length]};
+    const many = this.laid().length > DASHES.length;  // then dashes tell no two apart, and dashed lines take twice as long
+    return {colour: overlay[head % overlay.length], dash: many ? [] : DASHES[head % DASHES.length]};
   }
 
   drawLines(item, hover = null, paint = this.paint) {

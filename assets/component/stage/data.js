@@ -32,6 +32,7 @@ function numbers(type, body, at, count) {
 // The maps by place. A place is {set, kind, layer, head}: set 0 or 1 is before or after a change, DIFFERENCE what
 // differs; head null is the mean of the layer's heads. Layers of long inputs come one by one: `take` adds them.
 const DIFFERENCE = 'difference';
+const KEPT = 2 ** 24;  // numbers, or pixels, that are kept so as not to be computed again
 
 class Maps {
   constructor(payload) {
@@ -53,7 +54,7 @@ class Maps {
     let found = this.kept.get(key);
     if (!found) {
       found = this.computed(set, kind, layer, head);
-      if (this.kept.size > 256) this.kept.clear();
+      if (this.kept.size * found.length > KEPT) this.kept.clear();
       this.kept.set(key, found);
     }
     return found;

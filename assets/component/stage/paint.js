@@ -42,7 +42,7 @@ class Paint {
     if (!strip) {
       const {heads} = maps.kinds[kind];
       strip = this.pixels(maps, Array.from({length: heads}, (_, head) => ({set, kind, layer, head})));
-      if (this.strips.size > 64) this.strips.clear();
+      if (this.strips.size * strip.width * strip.height > KEPT) this.strips.clear();
       this.strips.set(key, strip);
     }
     return strip;

@@ -173,7 +173,12 @@ def _aloud(parts: Sequence[Rows], trace: Trace, nexts: Sequence[Sequence[Next]],
         )
         said.append(text.format(piece=trace.target[step], key=part.keys[key], share=percent(float(row[key]))))
     (chosen,) = (each for each in nexts[step] if each.chosen)
-    out = _('Chosen: "{piece}", probability {share}.') if not chosen.end else _("Chosen: to stop, {share}.")
+    if trace.forced:
+        out = _('Given: "{piece}", probability {share}.')
+    elif chosen.end:
+        out = _("Chosen: to stop, probability {share}.")
+    else:
+        out = _('Chosen: "{piece}", probability {share}.')
     said.append(out.format(piece=chosen.piece, share=percent(chosen.share)))
     return " ".join(said)
 

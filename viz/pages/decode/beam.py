@@ -16,7 +16,11 @@ def draw(scene: Scene) -> None:
     st.markdown(prose("decode")["beam"])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         size = way.beam()
-        st.button(_("Watch it grow"), on_click=view.place, kwargs={"dec_tab": "grow", "dec_how": "beam"})
+        st.button(
+            _("Watch it grow"),
+            on_click=view.place,
+            kwargs={"dec_tab": "grow", "dec_how": "beam", "dec_step": 1},
+        )
     text = scene.trace.text
     found = cache.search(cache.MODEL, text, size)
     greedy = cache.search(cache.MODEL, text, 1) if size > 1 else None

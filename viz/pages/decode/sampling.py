@@ -36,7 +36,9 @@ def draw(scene: Scene) -> None:
     greedy = cache.trace(cache.MODEL, scene.trace.text)
     st.dataframe(tables.draws(seeds, traces, greedy), hide_index=True)
     st.button(
-        _("Watch the first draw grow"), on_click=view.place, kwargs={"dec_tab": "grow", "dec_how": "sampling"}
+        _("Watch the first draw grow"),
+        on_click=view.place,
+        kwargs={"dec_tab": "grow", "dec_how": "sampling", "dec_step": 1},
     )
 
 

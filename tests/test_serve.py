@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
@@ -290,6 +292,14 @@ def test_torch_has_the_threads_that_the_cache_says() -> None:
     code = "import torch; from viz import cache; cache.translator(); print(torch.get_num_threads())"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert int(ran.stdout) == cache.THREADS == 1
+
+
+def test_streamlit_knows_every_setting() -> None:
+    chosen = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    for section, options in chosen.items():
+        for name, value in options.items():
+            if not isinstance(value, dict):
+                assert st.get_option(f"{section}.{name}") == value, f"{section}.{name}"
 
 
 def test_where_the_line_is_full_the_page_says_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

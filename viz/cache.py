@@ -129,7 +129,7 @@ def warm() -> str:
     except checkpoint.CheckpointError as error:
         _log.error("the model did not load: %s", error)
         return f"the model did not load: {error}".splitlines()[0]
-    # Streamlit collects garbage after every run. What came until now stays for good: leave it out.
+    # What came until now stays for good: no collection of garbage need look through it again.
     gc.collect()
     gc.freeze()
     return ""

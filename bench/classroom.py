@@ -297,7 +297,8 @@ async def classroom(cluster: Cluster, chosen: argparse.Namespace) -> dict[str, A
         found = tally.report()
         found["errors"] += tally.losses
     busy = (processor(pids) - used) / (time.perf_counter() - start)
-    found["cores_busy"] = round(busy, 2)  # with what the servers did, of all of them
+    if not chosen.fault:  # which ends processes, and their count with them
+        found["cores_busy"] = round(busy, 2)
     if chosen.after:
         await asyncio.sleep(chosen.after)
     watching.cancel()

@@ -18,6 +18,7 @@ import pytest
 import streamlit as st
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 import model
 import serve
@@ -292,6 +293,18 @@ def test_torch_has_the_threads_that_the_cache_says() -> None:
     code = "import torch; from viz import cache; cache.translator(); print(torch.get_num_threads())"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert int(ran.stdout) == cache.THREADS == 1
+
+
+def test_a_page_that_needs_no_model_does_not_wait_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(cache, "warmup", Warmup(lambda: str(go.wait(30) or "")))
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
+    at._page_hash = calc_hash("about")
+    at.run()
+    go.set()
+    assert not at.exception
+    assert any("Attention is not explanation" in element.value for element in at.markdown)
+    assert at.text_input(key="text").value  # in its frame, which fills when the model is there
 
 
 def test_streamlit_knows_every_setting() -> None:

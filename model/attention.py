@@ -4,7 +4,7 @@ Shapes: B batch, H heads, Q queries, K keys, D d_model, d = D / H the width of o
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -28,12 +28,17 @@ class Attention(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """What governs one attention sub-layer. The paper's own rule is the masks and nothing else."""
+    """What governs one attention sub-layer, and the Add & Norm steps of its layer.
+
+    The paper's own rule is the masks and nothing else.
+    """
 
     allowed: Tensor  # broadcasts to [B, H, Q, K]; True where a query may look
     keep: Tensor | None = None  # [H, 1, 1]; 0 removes a head. None keeps all
     scaled: bool = True  # divide QKᵀ by √d
     uniform: Tensor | None = None  # [H, 1, 1]; True makes a head weigh all allowed keys alike. None: none
+    residual: bool = True  # x + what a sub-layer says; else the latter alone
+    norm: bool = True  # LayerNorm after it
 
     def scale(self, d: int) -> float:
         return 1 / math.sqrt(d) if self.scaled else 1.0
@@ -41,7 +46,7 @@ class Rule:
     def rows(self, start: int, stop: int, keys: int) -> "Rule":
         """The same rule for the queries start..stop-1 and the first `keys` keys."""
         queries = slice(start, stop) if self.allowed.size(-2) > 1 else slice(None)
-        return Rule(self.allowed[..., queries, :keys], self.keep, self.scaled, self.uniform)
+        return replace(self, allowed=self.allowed[..., queries, :keys])
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:

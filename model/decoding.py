@@ -48,7 +48,7 @@ def greedy(model: Transformer, source: Tensor, change: Change = NEUTRAL) -> list
     """The likeliest next piece, again and again, for source ids [B, S]. Returns ids without <s> and </s>.
 
     Under a change the look-ahead mask must be on and nothing shuffled: else a piece once read would
-    have to be read again, see `greedy_without_cache`.
+    have to be read again, see `greedy_without_cache`. The bare steps know no layer without Add & Norm either.
     """
     paper = _room(source, model.config, change)
     memory = model.keys_values(model.encode(source, paper).memory)
@@ -91,7 +91,8 @@ def greedy_without_cache(model: Transformer, source: Tensor, change: Change) -> 
 
 def greedy_changed(model: Transformer, source: Tensor, change: Change) -> list[int]:
     """Greedy for one sentence [1, S] under `change`, by the quicker way where it is the same."""
-    if change.look_ahead == Switch() and change.positions != "shuffled":
+    added = change.residual and change.norm
+    if change.look_ahead == Switch() and change.positions != "shuffled" and added:
         return greedy(model, source, change)[0]
     return greedy_without_cache(model, source, change)
 

@@ -38,8 +38,10 @@ class AddNorm(nn.Module):
         self.norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, update: Tensor) -> Tensor:
-        return self.norm(x + self.dropout(update))
+    def forward(self, x: Tensor, update: Tensor, rule: Rule) -> Tensor:
+        """x and what is added to it, each [B, T, D] -> [B, T, D]; without a half where `rule` says so."""
+        total = x + self.dropout(update) if rule.residual else self.dropout(update)
+        return self.norm(total) if rule.norm else total
 
 
 class SubLayer(NamedTuple):
@@ -65,9 +67,9 @@ class EncoderLayer(nn.Module):
     ) -> tuple[Tensor, Attention | None, tuple[SubLayer, ...]]:
         """Revise x [B, S, D]. The sub-layers come back in their order, and only on `capture`."""
         update, seen = self.attention(*self.attention.project(x), rule, capture)
-        x = self.add_1(x, update)
+        x = self.add_1(x, update, rule)
         fed, hidden = self.feed_forward(x)
-        out = self.add_2(x, fed)
+        out = self.add_2(x, fed, rule)
         return out, seen, (SubLayer(update, x), SubLayer(fed, out, hidden)) if capture else ()
 
 
@@ -106,11 +108,11 @@ class DecoderLayer(nn.Module):
         q, own = self.attention.project(x)
         own = append(past, own) if past else own
         update, decoder = self.attention(q, own, own_rule, capture)
-        x = first = self.add_1(x, update)
+        x = first = self.add_1(x, update, own_rule)
         asked = self.cross_attention.queries(x)
         read, cross = self.cross_attention(asked, memory, cross_rule, capture)
-        x = second = self.add_2(x, read)
+        x = second = self.add_2(x, read, own_rule)
         fed, hidden = self.feed_forward(x)
-        out = self.add_3(x, fed)
+        out = self.add_3(x, fed, own_rule)
         done = (SubLayer(update, first), SubLayer(read, second), SubLayer(fed, out, hidden))
         return out, own, DecoderSeen(decoder, cross), done if capture else ()

@@ -49,7 +49,8 @@ def rules(source: Tensor, target: Tensor, config: Config, change: Change = NEUTR
         removed, uniform = (
             _heads(chosen, kind, layer, config.n_heads) for chosen in (change.removed, change.uniform)
         )
-        return Rule(allowed, None if removed is None else (~removed).float(), change.scale, uniform)
+        keep = None if removed is None else (~removed).float()
+        return Rule(allowed, keep, change.scale, uniform, change.residual, change.norm)
 
     return Rules(
         encoder=tuple(

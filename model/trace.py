@@ -63,6 +63,8 @@ class Change:
     seed: int = 0  # which shuffle
     shift: int = 0  # added to every position
     scale: bool = True  # divide QKᵀ by √d_k
+    residual: bool = True  # x + what the sub-layer says; else the latter alone
+    norm: bool = True  # LayerNorm after it
     source_pads: int = 0  # pads appended after </s>
     target_pads: int = 0
 

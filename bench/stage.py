@@ -6,7 +6,7 @@ new picture. bertviz takes no keys: its step is a change of its layer select, fr
 
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,6 +23,12 @@ FRAME, TWO_FRAMES = 16.7, 33.0  # ms
 
 SHAPE = {12: (12, 12), 64: (12, 12), 256: (3, 8)}  # layers and heads for so many pieces
 
+FAINT = 3  # per cent, under which lines are not drawn
+CHANGED = f"""async (layer) => {{
+    const start = performance.now();
+    ({peers.CHANGE_LAYER})(layer);
+    return await probe.frame() - start;
+}}"""
 DRAWN = """() => probe.draws.length > 0 && probe.draws.at(-1).maps"""
 
 
@@ -41,7 +47,7 @@ def settled(page: Page) -> None:
     page.evaluate("() => probe.canvas.parentElement.focus()")
 
 
-def stepped(page: Page, keys: list[str]) -> list[float]:
+def stepped(page: Page, keys: Sequence[str]) -> list[float]:
     """ms from each key until its picture was painted. Every one must be another picture than before."""
     chance, times = random.Random(0), []
     before = page.evaluate("() => probe.pixels()")
@@ -104,60 +110,38 @@ def growth(browser: Browser, server: str, count: int = 12) -> list[Result]:
 
 
 def lines(browser: Browser, server: str, pages: str, count: int = STEPS) -> list[Result]:
-    """Lines of 12 x 12 x 64 against bertviz' head_view: a layer step there, a head step over all lines here.
+    """A step to another layer, lines of 12 x 12 x 64: ours and those of bertviz' head_view, in turns.
 
-    bertviz draws all heads of the layer at once, so here all twelve lie over each other, too.
+    bertviz draws all heads of a layer over each other, so here all twelve are laid over each other, too.
     """
     layers, heads, pieces = 12, 12, 64
-    medians = {}
-    for faint in (3, 0):
-        place = {"layers": layers, "heads": heads, "pieces": pieces, "drawing": "lines", "faint": faint}
-        with fresh_page(browser) as page:
-            opened(page, server, **place, also=",".join(map(str, range(2, heads + 1))))
+    place = {"layers": layers, "heads": heads, "pieces": pieces, "drawing": "lines"}
+    place["also"] = ",".join(map(str, range(2, heads + 1)))
+    keys = walk("heads", heads, layers, WARM + count)
+    times: dict[str, list[float]] = {"some": [], "every": [], "bertviz": []}
+    with fresh_page(browser) as some, fresh_page(browser) as every, fresh_page(browser) as theirs:
+        for page, faint in ((some, FAINT), (every, 0)):
+            opened(page, server, **place, faint=faint)
             settled(page)
-            times = stepped(page, walk("heads", heads, layers, WARM + count))[WARM:]
-            medians[faint] = statistics.median(times)
-    theirs = bertviz_steps(browser, f"{pages}/head_view", layers, count)
-    base = statistics.median(theirs)
+        theirs.goto(f"{pages}/head_view")
+        theirs.wait_for_function("() => document.querySelectorAll('#vis line').length > 0")
+        for turn, key in enumerate(keys, start=1):
+            times["some"] += stepped(some, [key])
+            times["every"] += stepped(every, [key])
+            times["bertviz"].append(theirs.evaluate(CHANGED, turn % layers))
+    medians = {name: statistics.median(found[WARM:]) for name, found in times.items()}
+
+    def faster(what: str, name: str, least: float) -> Result:
+        what = f"lines 12 x 12 x 64, {what}: faster than head_view"
+        return Result(
+            "stage", what, medians["bertviz"] / medians[name], "×", least, True, f"{medians[name]:.0f} ms"
+        )
+
     return [
-        Result("stage", "bertviz head_view 12 x 12 x 64, a step", base, "ms", note=f"{len(theirs)} steps"),
-        Result(
-            "stage",
-            "lines 12 x 12 x 64, from 3 %: faster than head_view",
-            base / medians[3],
-            "×",
-            25,
-            True,
-            f"{medians[3]:.0f} ms",
-        ),
-        Result(
-            "stage",
-            "lines 12 x 12 x 64, every line: faster than head_view",
-            base / medians[0],
-            "×",
-            4,
-            True,
-            f"{medians[0]:.0f} ms",
-        ),
+        Result("stage", "bertviz head_view 12 x 12 x 64, a step", medians["bertviz"], "ms"),
+        faster(f"from {FAINT} %", "some", 25),
+        faster("every line", "every", 4),
     ]
-
-
-def bertviz_steps(browser: Browser, url: str, layers: int, count: int) -> list[float]:
-    """ms of each change of layer in head_view."""
-    with fresh_page(browser) as page:
-        page.goto(url)
-        page.wait_for_function("() => document.querySelectorAll('#vis line').length > 0")
-        page.wait_for_timeout(1000)
-        script = f"""async (layer) => {{
-            const start = performance.now();
-            ({peers.CHANGE_LAYER})(layer);
-            return await probe.frame() - start;
-        }}"""
-        times = []
-        for step in range(1, count + 1):
-            times.append(page.evaluate(script, step % layers))
-            page.wait_for_timeout(50)
-        return times
 
 
 def openings(browser: Browser, server: str, pages: str, count: int = OPENINGS) -> list[Result]:

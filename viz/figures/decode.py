@@ -70,10 +70,10 @@ def beam_tree(nodes: Sequence[Node], size: int, palette: Palette) -> go.Figure:
 
     def label(node: Node) -> str:
         piece = escape(node.piece if len(node.piece) <= 11 else node.piece[:10] + "…")
-        piece = f"<b>{piece}</b>" if node.chosen else piece
+        piece = f"<b>{piece}</b>" if node.chosen else f"<i>{piece}</i>" if node.state == "dropped" else piece
         return f'{piece}<br><span style="font-size:11px">{node.total:.2f}</span>'
 
-    for state, colour in (("kept", palette.text), ("ended", palette.target), ("dropped", palette.hatch)):
+    for state, colour in (("kept", palette.text), ("ended", palette.target), ("dropped", palette.quiet)):
         mine = [(node, at) for node, at in zip(nodes, column, strict=True) if node.state == state]
         figure.add_scatter(
             x=np.array([at for _node, at in mine], float),

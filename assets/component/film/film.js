@@ -4,6 +4,7 @@
 // chosen, end, never}]], passes: [text], aloud: [text], palette, words}. Steps count from 1.
 
 const REST = 300;  // ms without a step until Python is told
+const LONG = 14;  // steps; of more, the maps show a part that follows the newest row
 const BEAT = 1100;  // ms a step stays while playing
 
 const node = (tag, name, ...inside) => {
@@ -47,7 +48,8 @@ class Film {
   build() {
     const {data} = this, {words, palette} = data;
     this.pause();
-    this.film = node('div', 'film');
+    const long = data.goes.length > LONG;
+    this.film = node('div', long ? 'film long' : 'film');
     this.film.tabIndex = 0;
     this.film.setAttribute('role', 'group');
     this.film.setAttribute('aria-label', words.label);
@@ -77,6 +79,7 @@ class Film {
     const line = node('p', 'line', node('span', 'quiet', words.reads), ...this.tokens, node('span', 'quiet', '→'), this.came);
 
     this.maps = data.maps.map((map) => this.map(map));
+    if (long) for (const {scroll} of this.maps) scroll.tabIndex = 0;  // so that keys can scroll it
     this.next = node('ol', 'next');
     const following = node('section', 'following', node('h4', '', words.next), this.next);
     this.film.append(bar, line, this.said, node('div', 'parts', ...this.maps.map((map) => map.section), following));
@@ -111,8 +114,10 @@ class Film {
       const mine = bodies.filter((_row, t) => group[t] === index);
       body.append(...mine);
     }
-    table.append(node('caption', 'quiet', title), node('thead', '', head), body);
-    return {section: node('section', 'scroll', table), bodies, heads, group, rows};
+    table.append(node('thead', '', head), body);
+    table.setAttribute('aria-label', title);
+    const scroll = node('div', 'scroll', table);
+    return {section: node('section', 'part', node('h4', 'quiet', title), scroll), scroll, bodies, heads, group, rows};
   }
 
   draw() {
@@ -127,7 +132,7 @@ class Film {
       token.classList.toggle('new', t === at);
     });
     this.came.textContent = data.comes[at];
-    for (const {bodies, heads, group, rows} of this.maps) {
+    for (const {scroll, bodies, heads, group, rows} of this.maps) {
       bodies.forEach((row, t) => {
         const newer = group.findIndex((index, u) => u > t && u <= at && index === group[t]) >= 0;
         const waits = group.findIndex((index, u) => u < t && index === group[t]) >= 0;  // a place is kept for its word
@@ -135,6 +140,11 @@ class Film {
         row.setAttribute('aria-hidden', String(row.className === 'later'));
       });
       heads.forEach((head, key) => head.classList.toggle('later', rows[at].length <= key));
+      // Where only a part can be seen: the newest row, and of it the newest key or the one that is read most.
+      const row = bodies[at], grows = heads.length > rows[0].length;
+      const cell = row.cells[grows ? rows[at].length : 1 + rows[at].indexOf(Math.max(...rows[at]))];
+      scroll.scrollTop = row.offsetTop + row.offsetHeight - scroll.clientHeight + 8;
+      scroll.scrollLeft = cell.offsetLeft + cell.offsetWidth - scroll.clientWidth + (grows ? 8 : 60);
     }
     this.next.replaceChildren(...data.next[at].map((each) => {
       const bar = node('span', 'bar2'), drawn = node('span', 'drawn');

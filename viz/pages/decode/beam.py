@@ -38,7 +38,7 @@ def draw(scene: Scene) -> None:
     said = _(
         "Each row is a step, the most probable to the left; the number is log P so far. Of the "
         "{vocabulary:,} continuations of each kept sentence, the {twice} best of a step are drawn: {kept} "
-        "kept, {ended} finished, {dropped} dropped (pale). Bold: what was chosen."
+        "kept, {ended} finished, {dropped} dropped (slanted). Bold: what was chosen."
     )
     st.caption(
         said.format(

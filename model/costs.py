@@ -6,7 +6,7 @@ Shapes: n positions, d width, k kernel, r window, h heads of width d / h.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
@@ -200,6 +200,12 @@ def kind(run: Run) -> Layer:
     return "attention" if run in ("bare", "fused") else run  # type: ignore[return-value]
 
 
+def relevant(run: Run, of: Sizes) -> Sizes:
+    """The sizes without what a run does not depend on: what was measured serves all that are equal so."""
+    own = {"recurrent": {"cell": of.cell}, "convolution": {"k": of.k}, "restricted": {"r": of.r}}
+    return Sizes(of.n, of.d, **own.get(run, {}))  # type: ignore[arg-type]
+
+
 def fits(run: Run, of: Sizes) -> bool:
     """Whether a run is short and small enough to be tried on a machine that others use."""
     weights = 4 * heads(of.d) * of.n * of.n if kind(run) == "attention" else 0
@@ -213,8 +219,6 @@ def measure(run: Run, of: Sizes) -> Measured:
     """
     if not fits(run, of):
         raise ValueError(f"{run} of {of} is more than is tried here")
-    if kind(run) != "recurrent":
-        of = replace(of, cell="rnn")
     module, layer = build(run, of)
     x = torch.randn(1, of.n, of.d)
     times: list[float] = []

@@ -16,7 +16,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import model
-from model import align, checkpoint, experiments, quality, sampling, survey, words
+from model import align, checkpoint, counts, experiments, norms, quality, sampling, survey, words
+from model import costs as layer_costs
 from model.config import Config
 from model.trace import NEUTRAL, Change, Floats, Kind, Trace
 from model.training import history
@@ -362,3 +363,29 @@ def costs(name: str, text: str, target: str, loss: survey.Loss) -> Floats:
     of = translator(name)
     key = ("costs", name, text, target, loss)
     return _store.get(key, lambda: _asked(lambda: survey.costs(of, text, target, loss)))
+
+
+# --- why --------------------------------------------------------------------------------------------------
+
+table1, parameters = layer_costs, counts
+layer_norm, batch_norm = norms.layer_norm, norms.batch_norm
+
+
+def measured(run: layer_costs.Run, of: layer_costs.Sizes) -> layer_costs.Measured | None:
+    """A layer run on this machine, in its turn, and kept for a while; None where it is too long to be tried.
+
+    Raises BusyError.
+    """
+    if not layer_costs.fits(run, of):
+        return None
+    of = layer_costs.relevant(run, of)
+    return _store.get(("measured", run, of), lambda: _asked(lambda: layer_costs.measure(run, of)))
+
+
+def flow(
+    name: str, step: int, source: tuple[int, ...], target: tuple[int, ...], change: Change
+) -> norms.Flow:
+    """What flows through the model as it was at `step`, forward and back. Raises UnreadyError."""
+    of = snapshot(name, step)
+    key = ("flow", name, step, source, target, change)
+    return _store.get(key, lambda: _asked(lambda: norms.flow(of.model, source, target, change)))

@@ -42,10 +42,11 @@ def drain(loop: asyncio.AbstractEventLoop) -> None:
     end: Any = signal.getsignal(signal.SIGTERM)
 
     def begin(number: int, frame: FrameType | None) -> None:
-        if draining.is_set() or not DRAIN:
+        if DRAIN and not draining.is_set():
+            loop.call_soon_threadsafe(loop.call_later, DRAIN, end, number, None)
+        else:
             end(number, frame)
         draining.set()
-        loop.call_soon_threadsafe(loop.call_later, DRAIN, end, number, None)
 
     if callable(end) and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, begin)

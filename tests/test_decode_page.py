@@ -83,10 +83,10 @@ def test_the_mean_and_whole_words_reach_the_film() -> None:
 
 def test_a_french_of_the_readers_own_is_training_and_says_so() -> None:
     seen = film(opened(target="Elle a un petit chien noir."))
-    assert all("Training: all of the French is given, one pass" in line for line in seen["passes"])
+    assert all("Training: all of the French is given, one pass" in line for line in seen["bar"])
     assert all("Given:" in line for line in seen["aloud"])
     usual = film(opened())
-    assert all("Translating" in line for line in usual["passes"])
+    assert all("Translating" in line for line in usual["bar"])
     assert "Chosen: to stop" in usual["aloud"][-1]
 
 

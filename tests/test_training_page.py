@@ -37,11 +37,11 @@ from model.transformer import Transformer
 from model.translator import Translator
 from viz import cache
 from viz.figures.heatmap import Look
-from viz.figures.training import TOP, dropped_map, logged_curves, ngrams, tracks
+from viz.figures.training import TOP, dropped_map, logged_curves, ngrams
 from viz.pages import training
 from viz.pages.training.smoothing import right_ids
 from viz.pages.training.watch import evenness, ruled
-from viz.reading import Map
+from viz.reading import Map, find, roles
 from viz.tables import forcing
 from viz.text import examples, references
 from viz.theme import PALETTES
@@ -67,6 +67,14 @@ def said(at: AppTest) -> str:
 
 def specs(at: AppTest) -> list[dict[str, Any]]:
     return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def film(at: AppTest) -> dict[str, Any]:
+    """What the snapshots' component was sent."""
+    for element in at.get("bidi_component"):
+        if "snapshots" in element.proto.component_name:
+            return json.loads(element.proto.json)
+    raise AssertionError("no film on the page")
 
 
 # --- label smoothing ---
@@ -331,33 +339,45 @@ def test_a_snapshot_translates_as_its_own_greedy_search_does() -> None:
 # --- the page ---
 
 
-def test_the_page_opens_on_noise_and_a_link_on_any_snapshot() -> None:
+def test_the_page_opens_on_noise_and_says_so() -> None:
     at = opened()
     assert not at.exception
-    assert "noise, not yet a pattern" in said(at)
+    seen = film(at)
+    assert seen["step"] == 1
+    assert "noise, not yet a pattern" in seen["said"][0]
+    assert seen["wrote"][-1] == examples()[0].french
+
+
+def test_all_snapshots_are_in_the_film_with_the_maps_of_their_traces() -> None:
+    first, kept = examples()[0], cache.snapshots()
+    for kind, head in (("cross", 3), ("decoder", None)):
+        at = opened(train_step=str(kept[2]), kind=kind, layer="2", mean=str(head is None).lower(), head="4")
+        seen = film(at)
+        assert seen["step"] == 3
+        assert seen["values"] == list(kept)
+        for step, weights, said_, wrote in zip(
+            kept, seen["weights"], seen["said"], seen["wrote"], strict=True
+        ):
+            trace = cache.trace_at(cache.MODEL, step, first.text, first.french)
+            picture = Map(trace, kind, 1, head)
+            np.testing.assert_allclose(weights, picture.weights, atol=1e-6)
+            assert [[bool(why) for why in row] for row in seen["blocked"]] == (~picture.allowed).tolist()
+            assert f"map: {evenness(picture):.3f}." in said_
+            whole = cache.translation_at(cache.MODEL, step, first.text)
+            assert wrote == whole or wrote.startswith(whole[:40])
+
+
+def test_the_tables_of_the_film_are_the_roles_of_each_snapshot() -> None:
     first = examples()[0]
-    last = cache.snapshots()[-1]
-    at = opened(train_step=str(last))
-    assert f"**{last:,}: {first.french}**" in said(at)
-    weights = cache.trace_at(cache.MODEL, last, first.text, first.french).weights("cross")
-    largest = weights[first.layer - 1, first.head - 1].max()
-    assert f"to {largest:.4f}" in said(at)
-
-
-def test_back_forward_and_play_move_through_the_snapshots() -> None:
-    kept = cache.snapshots()
-    at = opened(train_step=str(kept[1]))
-    assert not at.button(key="train_step-1").disabled
-    at.button(key="train_step+1").click().run()
-    assert at.select_slider(key="train_step").value == kept[2]
-    at.button(key="train_step-1").click().run()
-    at.button(key="train_step-1").click().run()
-    assert at.select_slider(key="train_step").value == kept[0]
-    assert at.button(key="train_step-1").disabled
-    at.button(key="train_step_play").click().run()
-    assert at.button(key="train_step_play").label == "Pause"
-    at.button(key="train_step_play").click().run()
-    assert at.button(key="train_step_play").label == "Play"
+    best, counts = film(opened())["tables"]
+    for role, row in zip(roles(), best["rows"], strict=False):
+        for at, step in enumerate(cache.snapshots()):
+            trace = cache.trace_at(cache.MODEL, step, first.text, first.french)
+            assert row["shares"][at] == pytest.approx(find(trace, role).score)
+            assert row["shown"][at] == f"{find(trace, role).score:.2f}"
+    heads_ = 3 * 3 * 8
+    columns = zip(*(row["shown"] for row in counts["rows"]), strict=True)
+    assert all(sum(map(int, column)) == heads_ for column in columns)
 
 
 @pytest.mark.parametrize("tab", list(training.TABS))
@@ -426,7 +446,7 @@ def test_the_corpus_score_is_sacrebleus() -> None:
     assert f"BLEU **{theirs.score:.1f}** as a corpus" in said(at)
 
 
-def test_playing_asks_for_a_step_at_a_time_and_stops_at_the_end(page: Page, address: str) -> None:
+def test_playing_asks_the_server_for_nothing_and_stops_at_the_end(page: Page, address: str) -> None:
     kept = cache.snapshots()
     sent: list[object] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
@@ -434,20 +454,17 @@ def test_playing_asks_for_a_step_at_a_time_and_stops_at_the_end(page: Page, addr
     play = page.get_by_role("button", name="Play", exact=True)
     play.wait_for()
     page.locator('[data-test-script-state="notRunning"]').wait_for()
-    before = len(sent)
+    before, history = len(sent), page.evaluate("history.length")
     play.click()
     page.get_by_role("button", name="Pause", exact=True).wait_for()
-    for step in kept[-2:]:
-        page.wait_for_url(re.compile(f"train_step={step}"))
+    page.locator(".wrote li.chosen").filter(has_text=re.compile(f"^{kept[-1]:,}")).wait_for()
+    assert len(sent) == before
     play.wait_for()
-    page.wait_for_timeout(2000)  # longer than a beat: nothing more is asked for
-    assert len(sent) - before <= 5  # the click, two steps, and the end
-
-
-def test_the_tracks_hold_the_shares_and_frame_the_chosen_step(trace: Trace) -> None:
-    parts = [training.watch.Track("one", (0.1, 0.2, 0.3), ("a", "<b>", "c"))]
-    figure = tracks(parts, (0, 7, 11), 1, LIGHT)
-    np.testing.assert_allclose(figure.data[0].z, [[0.1, 0.2, 0.3]], rtol=1e-6)
-    assert figure.data[1].hovertext[1] == "&lt;b&gt;"
-    assert figure.layout.shapes[0].x0 == 0.5
-    assert math.isclose(figure.layout.shapes[0].x1, 1.5)
+    page.wait_for_url(re.compile(f"train_step={kept[-1]}"))
+    page.locator('[data-test-script-state="notRunning"]').wait_for()
+    assert len(sent) - before == 1  # where the reader is left
+    assert page.evaluate("history.length") == history
+    page.get_by_role("button", name=f"{kept[1]:,}", exact=True).first.click()
+    page.wait_for_url(re.compile(f"train_step={kept[1]}"))
+    page.reload()
+    page.locator(".wrote li.chosen").filter(has_text=re.compile(f"^{kept[1]:,}")).wait_for()

@@ -3,30 +3,24 @@
 Shapes: T steps, K keys, V vocabulary.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from model import words
 from model.trace import Floats, Kind, Trace
+from viz import player
+from viz.player import Reel
 from viz.reading import Map, kind_name, percent, side
-from viz.text import ASSETS, _
+from viz.text import _
 from viz.theme import Palette
 
 NEXT = 10  # pieces that are shown, likeliest first
 
-_FILM = st.components.v2.component(
-    "headlight_film",
-    html='<div class="root"></div>',
-    css=(ASSETS / "component" / "film" / "film.css").read_text(encoding="utf-8"),
-    js=(ASSETS / "component" / "film" / "film.js").read_text(encoding="utf-8"),
-)
+_FILM = player.component("film")
 
 
 @dataclass(frozen=True)
@@ -134,30 +128,18 @@ def show(
         "comes": trace.comes_out,
         "maps": maps,
         "next": [[asdict(each) for each in found] for found in nexts],
-        "passes": list(passes),
         "aloud": [_aloud(parts, trace, nexts, at) for at in range(len(trace.target))],
-        "words": _words(),
-    }
-    name = hashlib.blake2b(json.dumps(data).encode(), digest_size=9).hexdigest()
-
-    def told() -> None:
-        at = st.session_state["film"].get("at")
-        if isinstance(at, dict) and isinstance(at.get("step"), int) and isinstance(at.get("seq"), int):
-            st.session_state["film_heard"] = at["seq"]
-            if 1 <= at["step"] <= len(trace.target):
-                follow(at["step"])
-
-    _FILM(
-        key="film",
-        data=data
-        | {
-            "name": name,
-            "step": step,
-            "told": st.session_state.get("film_heard", 0),
-            "palette": asdict(palette),
+        "words": {
+            "reads": _("The decoder reads"),
+            "next": _("What may come next"),
+            "never": _("never chosen: no translation contains it"),
+            "end": _("to stop is a choice like any other"),
         },
-        on_at_change=told,
-    )
+    }
+    steps = range(1, len(trace.target) + 1)
+    label = _("The translation, piece by piece.")
+    reel = Reel("dec_step", steps, list(map(str, steps)), passes, step - 1, label)
+    player.play(_FILM, "film", reel, data, palette, follow)
 
 
 def _aloud(parts: Sequence[Rows], trace: Trace, nexts: Sequence[Sequence[Next]], step: int) -> str:
@@ -181,19 +163,3 @@ def _aloud(parts: Sequence[Rows], trace: Trace, nexts: Sequence[Sequence[Next]],
         out = _('Chosen: "{piece}", probability {share}.')
     said.append(out.format(piece=chosen.piece, share=percent(chosen.share)))
     return " ".join(said)
-
-
-def _words() -> dict[str, str]:
-    return {
-        "label": _("The translation, step by step. Left and right arrows step, space plays."),
-        "back": _("Back one step (left arrow)"),
-        "forward": _("Forward one step (right arrow)"),
-        "play": _("Play"),
-        "pause": _("Pause"),
-        "playTitle": _("Space"),
-        "step": _("Step"),
-        "reads": _("The decoder reads"),
-        "next": _("What may come next"),
-        "never": _("never chosen: no translation contains it"),
-        "end": _("to stop is a choice like any other"),
-    }

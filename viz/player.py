@@ -1,67 +1,88 @@
-"""Steps that a reader goes through, or lets run: a part of the page that is drawn again by itself."""
+"""Steps that a reader goes through, or lets run, in the browser: what all such components share."""
 
-import time
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import streamlit as st
 
-from viz import view
-from viz.text import _
+from viz.text import ASSETS, _
+from viz.theme import Palette
 
 
-def player(
-    label: str, key: str, stops: Sequence[int], first: int, draw: Callable[[int], None], seconds: float
+def component(name: str) -> Any:
+    """The component of `assets/component/film/<name>.js`, on top of the player's own script."""
+    folder = ASSETS / "component" / "film"
+    read = [(folder / script).read_text(encoding="utf-8") for script in ("player.js", f"{name}.js")]
+    return st.components.v2.component(
+        f"headlight_{name}",
+        html='<div class="root"></div>',
+        css=(folder / "film.css").read_text(encoding="utf-8"),
+        js="\n".join(read),
+    )
+
+
+@dataclass(frozen=True)
+class Reel:
+    """The steps, and where the reader stands among them."""
+
+    param: str  # of the address
+    values: Sequence[int]  # of `param` at each step; the first is what an address leaves out
+    labels: Sequence[str]
+    bar: Sequence[str]  # what stands beside the buttons
+    step: int  # from 0
+    label: str  # the whole, for who does not see it
+
+
+def play(
+    player: Any,
+    key: str,
+    reel: Reel,
+    data: Mapping[str, Any],
+    palette: Palette,
+    follow: Callable[[int], None],
 ) -> None:
-    """A slider over `stops` bound to the query parameter `key`, buttons, and `draw` of the chosen stop.
+    """Draw `data`, which holds all steps of the `reel`. `follow` is told the value of a step at rest."""
+    whole = {
+        **data,
+        "param": reel.param,
+        "values": list(reel.values),
+        "labels": list(reel.labels),
+        "bar": list(reel.bar),
+        "words": {**_words(reel.label), **data.get("words", {})},
+    }
+    name = hashlib.blake2b(json.dumps(whole).encode(), digest_size=9).hexdigest()
 
-    While it plays, the reader's browser asks for one redraw of this part alone every `seconds`; at the
-    last stop, or when the reader takes a step, it stops asking.
-    """
-    ticked = f"{key}_ticked"  # when the last step of playing was made; None while nothing plays
-    playing = st.session_state.get(ticked) is not None
-    if st.session_state.get(key, first) not in stops:  # a shorter sentence has fewer steps
-        view.place(**{key: stops[-1]})
+    def told() -> None:
+        at = st.session_state[key].get("at")
+        # What a browser sends is not trusted: a step that is not there is not followed.
+        if isinstance(at, dict) and isinstance(at.get("step"), int) and isinstance(at.get("seq"), int):
+            st.session_state[f"{key}_heard"] = at["seq"]
+            if 1 <= at["step"] <= len(reel.values):
+                follow(reel.values[at["step"] - 1])
 
-    def at() -> int:
-        return stops.index(st.session_state.get(key, first))
+    player(
+        key=key,
+        data=whole
+        | {
+            "name": name,
+            "step": reel.step + 1,
+            "told": st.session_state.get(f"{key}_heard", 0),
+            "palette": asdict(palette),
+        },
+        on_at_change=told,
+    )
 
-    def move(by: int) -> None:
-        view.place(**{key: stops[min(max(0, at() + by), len(stops) - 1)], ticked: None})
 
-    def play() -> None:
-        view.place(**{ticked: None if playing else time.monotonic()})
-        if not playing and at() == len(stops) - 1:
-            view.place(**{key: stops[0]})
-
-    @st.fragment(run_every=seconds if playing else None)
-    def part() -> None:
-        since = st.session_state.get(ticked)
-        if playing and since is not None and time.monotonic() - since > 0.8 * seconds:
-            view.place(**{key: stops[min(at() + 1, len(stops) - 1)], ticked: time.monotonic()})
-            if at() == len(stops) - 1:
-                view.place(**{ticked: None})
-        if playing != (st.session_state.get(ticked) is not None):
-            st.rerun()  # of the whole page: only then does the browser begin or cease to ask
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            buttons = st.container(horizontal=True, gap="small", width="content")
-            chosen = st.select_slider(
-                label, stops, first, key=key, bind="query-params", on_change=move, args=(0,)
-            )
-        with buttons:  # only now is it known what the address says
-            for sign, by, shortcut, said in (
-                ("‹", -1, "Shift+Left", _("Back one step")),
-                ("›", 1, "Shift+Right", _("Forward one step")),
-            ):
-                st.button(
-                    sign,
-                    key=f"{key}{by:+d}",
-                    help=said,
-                    on_click=move,
-                    args=(by,),
-                    shortcut=shortcut,
-                    disabled=chosen == stops[0 if by < 0 else -1],
-                )
-            st.button(_("Pause") if playing else _("Play"), key=f"{key}_play", on_click=play)
-        draw(chosen)
-
-    part()
+def _words(label: str) -> dict[str, str]:
+    return {
+        "label": label + " " + _("Left and right arrows step, space plays."),
+        "back": _("Back one step (left arrow)"),
+        "forward": _("Forward one step (right arrow)"),
+        "play": _("Play"),
+        "pause": _("Pause"),
+        "playTitle": _("Space"),
+        "step": _("Step"),
+    }

@@ -1,7 +1,6 @@
-"""How a model learned: its logged curves, its roles by snapshot, smoothed losses, dropout, n-grams."""
+"""How a model learned: its logged curves, smoothed losses, dropout, n-grams."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from model.trace import Floats
-from viz.figures.cells import scale, sheet
+from viz.figures.cells import sheet
 from viz.figures.heatmap import Look, attention_map
 from viz.figures.stages import PLAIN
 from viz.reading import Map
@@ -77,58 +76,6 @@ def logged_curves(logged: Logged, floor: float, marks: Sequence[int], palette: P
     figure.update_xaxes(title=_("step"), row=3, col=1)
     figure.update_yaxes(tickformat=".0e", nticks=3, row=2, col=1)
     return figure.update_layout(margin={"l": 64, "t": 30, "b": 56})
-
-
-@dataclass(frozen=True)
-class Track:
-    """A share from 0 to 1 at each snapshot, and what stands behind each number."""
-
-    name: str
-    shares: Sequence[float]
-    said: Sequence[str]
-    shown: Sequence[str] | None = None  # what stands in the cells; else the shares
-
-
-def tracks(parts: Sequence[Track], steps: Sequence[int], chosen: int, palette: Palette) -> go.Figure:
-    """A row a track, a column a snapshot, on the scale of weights; the `chosen` column is framed.
-
-    Markers take the click; their customdata is [column].
-    """
-    numbers = np.array([part.shares for part in parts], np.float32)
-    rows, columns = numbers.shape
-    figure = sheet(palette, 70 + 44 * rows)
-    text = [part.shown or [f"{share:.2f}" for share in part.shares] for part in parts]
-    figure.add_heatmap(
-        z=numbers, text=text, texttemplate="%{text}", coloraxis="coloraxis", xgap=2, ygap=2, hoverinfo="skip",
-        name="shares",
-    )  # fmt: skip
-    places = [(row, column) for row in range(rows) for column in range(columns)]
-    figure.add_scatter(
-        x=[column for _row, column in places],
-        y=[row for row, _column in places],
-        customdata=[[column] for _row, column in places],
-        mode="markers",
-        marker={"symbol": "square", "size": 30, "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        hovertext=[escape(parts[row].said[column]) for row, column in places],
-        hovertemplate="%{hovertext}<extra></extra>",
-        name="cells",
-    )
-    figure.add_shape(
-        type="rect", x0=chosen - 0.5, x1=chosen + 0.5, y0=-0.5, y1=rows - 0.5,
-        line={"color": palette.accent, "width": 2},
-    )  # fmt: skip
-    names = [f"<b>{step:,}</b>" if at == chosen else f"{step:,}" for at, step in enumerate(steps)]
-    return figure.update_layout(
-        coloraxis=scale(palette),
-        xaxis={**PLAIN, "side": "top", "tickvals": list(range(columns)), "ticktext": names,
-               "tickangle": 0, "tickfont": {"size": 12}, "title": {"text": _("step"), "standoff": 4},
-               "automargin": True},
-        yaxis={**PLAIN, "tickvals": list(range(rows)),
-               "ticktext": [escape(part.name) + " " for part in parts],
-               "range": [rows - 0.5, -0.5], "automargin": True},
-    )  # fmt: skip
 
 
 def smoothing_curve(

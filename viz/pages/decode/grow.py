@@ -28,7 +28,8 @@ def draw(scene: Scene) -> None:
         merged = st.toggle(_("Whole words"), key="dec_words", bind="query-params")
         longest = scene.here.sizes.pieces
         view.check("dec_step", range(1, longest + 1))
-        step = st.number_input(_("Step"), 1, longest, 1, key="dec_step", bind="query-params", width=130)
+        with st.popover(_("Go to a step")):
+            step = st.number_input(_("Step"), 1, longest, 1, key="dec_step", bind="query-params")
     trace = scene.trace
     if beam:
         trace = way.traced(scene, cache.search(cache.MODEL, trace.text, beam).ids)

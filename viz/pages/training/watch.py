@@ -1,32 +1,58 @@
 """The same sentence at every snapshot: its map, its translation, the roles of the heads."""
 
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from model import heads
 from model.trace import KINDS, Trace
-from viz import cache, view
-from viz.chart import chart, choose_cell
-from viz.figures import Look, attention_map
-from viz.figures.training import Track, tracks
-from viz.player import player
-from viz.reading import Map, aloud, facts, find, kind_name, roles
+from viz import cache, snapshots, view
+from viz.reading import Map, find, kind_name, roles
 from viz.roles import role_name
+from viz.snapshots import Table, Track
 from viz.text import _, prose
 from viz.view import Scene
 
-SECONDS = 1.5  # between two snapshots, while they play
-LONG = 60  # characters of a translation that are shown; untrained weights repeat themselves up to the limit
-
 
 def draw(scene: Scene) -> None:
-    """One snapshot at a time, chosen or played."""
-    st.markdown(prose("training")["watch"])
-    kept = cache.snapshots()
-    player(_("Step of the training"), "train_step", kept, kept[0], partial(_snapshot, scene), SECONDS)
+    """All snapshots go to the reader at once: a step from one to the other asks nobody."""
+    words, kept, here = prose("training"), cache.snapshots(), scene.here
+    st.markdown(words["watch"])
+    film = st.container()
+    with st.popover(_("Go to a step")):
+        step = st.segmented_control(
+            _("Step of the training"),
+            kept,
+            default=kept[0],
+            required=True,
+            key="train_step",
+            bind="query-params",
+            wrap=True,
+        )
+    text, target = scene.trace.text, scene.trace.translation or None
+    traces = [cache.trace_at(cache.MODEL, each, text, target) for each in kept]
+    pictures = [here.picture(trace) for trace in traces]
+    said = [
+        _("Entropy ÷ log n of this map: {share:.3f}.").format(share=evenness(picture)) for picture in pictures
+    ]
+    said[0] += " " + words["noise"].replace("\n", " ")
+    with film:
+        snapshots.show(
+            pictures,
+            kept,
+            said,
+            [cache.translation_at(cache.MODEL, each, text) for each in kept],
+            [
+                Table(_("The best head for a role"), words["roles"].replace("\n", " "), _best(traces, scene)),
+                Table(_("How many heads have a role"), words["ruled"].replace("\n", " "), _ruled(traces)),
+            ],
+            step or kept[0],
+            here.cell(traces[0])[0],
+            here.values,
+            view.palette(),
+            lambda at: view.place(train_step=at),
+        )
 
 
 def evenness(picture: Map) -> float:
@@ -52,48 +78,6 @@ def ruled(trace: Trace) -> Counter[heads.Role | None]:
     return found
 
 
-def _snapshot(scene: Scene, step: int) -> None:
-    target = scene.trace.translation or None
-    kept = cache.snapshots()
-    traces = [cache.trace_at(cache.MODEL, each, scene.trace.text, target) for each in kept]
-    at = kept.index(step)
-    picture = scene.here.picture(traces[at])
-    query, key = scene.here.cell(traces[at])
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        figure = attention_map(picture, query, key, Look(view.palette(), scene.here.values))
-        chart(figure, "train_map", aloud(picture, query, key), choose_cell)
-        st.caption(view.plain(_("Step {step:,}.").format(step=step) + " " + facts(picture)))
-    with right:
-        said = _("Entropy ÷ log n of this map: **{share:.3f}**")
-        st.markdown(said.format(share=evenness(picture)))
-        if step == 0:
-            st.markdown(prose("training")["noise"])
-        st.markdown("**" + _("What it wrote by itself") + "**")
-        for each in kept:
-            _wrote(each, cache.translation_at(cache.MODEL, each, scene.trace.text), each == step)
-    words = prose("training")
-    for column, title, name, parts in zip(
-        st.columns(2, gap="large"),
-        (_("The best head for a role"), _("How many heads have a role")),
-        ("roles", "ruled"),
-        (_best(traces, scene), _ruled(traces)),
-        strict=True,
-    ):
-        with column:
-            st.markdown(f"**{title}**")
-            chart(tracks(parts, kept, at, view.palette()), f"train_{name}", title, _choose)
-            st.caption(words[name])
-
-
-def _wrote(step: int, text: str, chosen: bool) -> None:
-    shown = text if len(text) <= LONG else text[:LONG].rsplit(" ", 1)[0] + " …"
-    said = f"{step:,}: " + view.plain(shown or _("(nothing)"))
-    if shown != text:
-        said += " " + _("({count} words)").format(count=len(text.split()))
-    st.markdown(f"**{said}**" if chosen else said)
-
-
 def _best(traces: list[Trace], scene: Scene) -> list[Track]:
     """Each role's best head at each snapshot, and the evenness of the reader's own map."""
     made = []
@@ -105,11 +89,15 @@ def _best(traces: list[Trace], scene: Scene) -> list[Track]:
             )
             for best in found
         ]
-        made.append(Track(role.name, [best.score for best in found], said))
+        made.append(_track(role.name, [best.score for best in found], said))
     maps = [scene.here.picture(trace) for trace in traces]
     shares = [evenness(picture) for picture in maps]
     said = [_("{name}: {share:.2f}").format(name=maps[0].name(), share=share) for share in shares]
-    return [*made, Track(_("entropy ÷ log n"), shares, said)]
+    return [*made, _track(_("entropy ÷ log n"), shares, said)]
+
+
+def _track(name: str, shares: list[float], said: list[str]) -> Track:
+    return Track(name, shares, ["" if np.isnan(share) else f"{share:.2f}" for share in shares], said)
 
 
 def _ruled(traces: list[Trace]) -> list[Track]:
@@ -124,9 +112,5 @@ def _ruled(traces: list[Trace]) -> list[Track]:
             _("{name}: {count} of {all} heads").format(name=name, count=count[role], all=count.total())
             for count in counts
         ]
-        made.append(Track(name, shares, said, [str(count[role]) for count in counts]))
+        made.append(Track(name, shares, [str(count[role]) for count in counts], said))
     return made
-
-
-def _choose(places: list[list[int]]) -> None:
-    view.place(train_step=cache.snapshots()[places[0][0]])

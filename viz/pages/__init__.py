@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from viz.pages import about, decode, explore, head, heads, masks, positions, training
+from viz.pages import about, decode, explore, head, heads, masks, positions, training, why
 from viz.text import _
 from viz.view import Offers, Scene
 
@@ -26,5 +26,6 @@ def pages() -> dict[str, Page]:
         "decode": Page(_("Decode"), decode.draw, decode.OFFERS),
         "heads": Page(_("Heads"), heads.draw, heads.OFFERS),
         "training": Page(_("Training"), training.draw, training.OFFERS),
+        "why": Page(_("Why"), why.draw, why.OFFERS, why.alone),
         "about": Page(_("About"), about.draw, alone=about.alone),
     }

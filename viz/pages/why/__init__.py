@@ -1,0 +1,60 @@
+"""Why attention: what layers cost, what a model learns, what Add & Norm does, what came before and after."""
+
+from viz import cache
+from viz.pages.why import adding, cost, history, parameters
+from viz.pages.why.controls import choice
+from viz.text import _
+from viz.view import FLAG, Offers, Scene
+
+TABS = ("cost", "parameters", "add & norm", "history")
+
+OFFERS: Offers = {
+    "why_tab": TABS,
+    "why_cost": cost.PARTS,
+    "why_n": tuple(map(str, cost.LENGTHS)),
+    "why_d": tuple(map(str, cost.WIDTHS)),
+    "why_k": tuple(map(str, cost.KERNELS)),
+    "why_r": tuple(map(str, cost.WINDOWS)),
+    "why_cell": tuple(cache.table1.CELLS),
+    "why_drawn": tuple(map(str, cost.DRAWN)),
+    "why_add": adding.PARTS,
+    "why_weights": adding.WEIGHTS,
+    "why_pads": tuple(map(str, adding.PADS)),
+    "why_history": history.PARTS,
+    "why_image": tuple(map(str, history.IMAGES)),
+    "why_patch": tuple(map(str, history.PATCHES)),
+    "why_kernel": tuple(map(str, history.KERNELS)),
+    **dict.fromkeys(
+        (
+            "why_run",
+            "why_shared",
+            "why_biases",
+            "why_norms",
+            "why_residual",
+            "why_norm",
+            "why_other",
+            "why_masked",
+        ),
+        FLAG,
+    ),
+}
+
+
+def draw(scene: Scene) -> None:
+    _draw(scene)
+
+
+def alone() -> None:
+    """While the model is loaded, or where the sentence cannot be read: most of the page needs neither."""
+    _draw(None)
+
+
+def _draw(scene: Scene | None) -> None:
+    """Only the chosen tab is drawn."""
+    tab = choice(_("Show"), "why_tab", TABS, bare=True)
+    {
+        "cost": cost.draw,
+        "parameters": parameters.draw,
+        "add & norm": adding.draw,
+        "history": history.draw,
+    }[tab](scene)

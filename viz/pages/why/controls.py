@@ -1,0 +1,54 @@
+"""The controls that several tabs share, and what stands where there is no sentence yet."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from viz import cache, view
+from viz.text import _
+
+
+def choice(
+    label: str, key: str, options: Sequence[Any], bare: bool = False, names: dict[str, str] | None = None
+) -> Any:
+    """One of `options`, the first where the address names none; a `bare` one does not show its label."""
+    chosen = st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed" if bare else "visible",
+        wrap=True,
+    )
+    return options[0] if chosen is None else chosen
+
+
+def slider(label: str, key: str, options: Sequence[int], first: int) -> int:
+    """One of a few numbers."""
+    return int(st.select_slider(label, options, first, key=key, bind="query-params"))
+
+
+def number(label: str, key: str, first: int, least: int, most: int) -> int:
+    """Any whole number in a range; one out of it is told where the address asks for it."""
+    if key in st.query_params:
+        view.check(key, range(least, most + 1))
+    return int(st.number_input(label, least, most, first, key=key, bind="query-params"))
+
+
+def toggle(label: str, key: str, on: bool, said: str | None = None) -> bool:
+    return st.toggle(label, on, key=key, bind="query-params", help=said)
+
+
+def wait_for_sentence() -> None:
+    """In place of what needs the model: wait until it is there, and begin again.
+
+    Raises UnreadyError where it will not come.
+    """
+    if cache.ready():
+        st.info(_("This part needs a sentence that can be read."))
+        return
+    cache.translator()
+    st.rerun()

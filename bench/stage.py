@@ -23,7 +23,7 @@ FRAME, TWO_FRAMES = 16.7, 33.0  # ms
 
 SHAPE = {12: (12, 12), 64: (12, 12), 256: (3, 8)}  # layers and heads for so many pieces
 
-FAINT = 3  # per cent, under which lines are not drawn
+FAINT = 10  # per cent, under which lines are not drawn
 CHANGED = f"""async (layer) => {{
     const start = performance.now();
     ({peers.CHANGE_LAYER})(layer);
@@ -129,6 +129,7 @@ def lines(browser: Browser, server: str, pages: str, count: int = STEPS) -> list
             times["some"] += stepped(some, [key])
             times["every"] += stepped(every, [key])
             times["bertviz"].append(theirs.evaluate(CHANGED, turn % layers))
+            theirs.wait_for_timeout(1500)  # its picture is still being put together, and would slow ours
     medians = {name: statistics.median(found[WARM:]) for name, found in times.items()}
 
     def faster(what: str, name: str, least: float) -> Result:
@@ -142,6 +143,25 @@ def lines(browser: Browser, server: str, pages: str, count: int = STEPS) -> list
         faster(f"from {FAINT} %", "some", 25),
         faster("every line", "every", 4),
     ]
+
+
+def busy(page: Page, acts: Sequence[Callable[[], object]]) -> float:
+    """Processor time in ms of the page's main thread, an act; scripts, layout and painting together.
+
+    Unlike the time that passes, this hardly depends on what else the machine does.
+    """
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    before = spent()
+    for act in acts:
+        act()
+        page.wait_for_timeout(150)
+    return 1000 * (spent() - before) / len(acts)
 
 
 def openings(browser: Browser, server: str, pages: str, count: int = OPENINGS) -> list[Result]:

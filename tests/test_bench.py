@@ -7,6 +7,7 @@ import json
 import re
 import statistics
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -146,9 +147,22 @@ def test_a_key_is_answered_in_a_few_frames_however_long_the_input(browser: Brows
     assert max(medians) <= 4 * stage.FRAME, medians  # two on an idle machine; it shares these cores
 
 
-def test_lines_are_drawn_many_times_faster_than_bertviz_draws_them(
+def test_lines_take_a_fraction_of_the_work_that_bertviz_takes(
     browser: Browser, server: str, weights: Floats
 ) -> None:
-    with served({"/head_view": peers.head_view(weights)}) as pages:
-        for result in stage.lines(browser, server, pages, count=4):
-            assert result.limit is None or result.value >= 1 + (result.limit - 1) / 2, result
+    place = {"layers": 12, "heads": 12, "pieces": 64, "drawing": "lines", "also": "2,3,4,5,6,7,8,9,10,11,12"}
+    ours = {}
+    for faint in (stage.FAINT, 0):
+        with fresh_page(browser) as page:
+            stage.opened(page, server, **place, faint=faint)
+            stage.settled(page)
+            up = partial(page.keyboard.press, "ArrowUp")
+            stage.busy(page, [up])
+            ours[faint] = stage.busy(page, [up] * 6)
+    with served({"/head_view": peers.head_view(weights)}) as pages, fresh_page(browser) as page:
+        page.goto(f"{pages}/head_view")
+        page.wait_for_function("() => document.querySelectorAll('#vis line').length > 0")
+        page.wait_for_timeout(1000)
+        theirs = stage.busy(page, [partial(page.evaluate, stage.CHANGED, layer) for layer in (1, 2)])
+    assert theirs / ours[stage.FAINT] >= 1 + (25 - 1) / 2
+    assert theirs / ours[0] >= 1 + (4 - 1) / 2

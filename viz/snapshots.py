@@ -12,7 +12,7 @@ from viz.reading import Map, facts, outgoing, reason_name, reasons, side
 from viz.text import _
 from viz.theme import Palette
 
-LONG = 60  # characters of a translation that are shown; untrained weights repeat themselves up to the limit
+LONG = 120  # characters of a translation that are shown; untrained weights repeat themselves up to the limit
 
 _SNAPSHOTS = player.component("snapshots")
 

@@ -27,6 +27,7 @@ class Snapshots extends Player {
     if (data.keys.length > 12) scroll.tabIndex = 0;  // so that keys can scroll it
     this.wrote = data.wrote.map((text, at) => node('li', '', node('span', 'quiet', `${data.labels[at]}: `), text));
     this.columns = data.labels.map(() => []);
+    this.scrolls = [];
     const left = node('section', 'part', scroll, this.facts);
     const right = node('section', 'wrote', this.said, node('h4', '', words.wrote), node('ol', '', ...this.wrote));
     return [node('div', 'parts', left, right), node('div', 'parts', ...data.tables.map((table) => this.table(table)))];
@@ -56,7 +57,9 @@ class Snapshots extends Player {
     });
     const table = node('table', 'map tracks', node('thead', '', head), node('tbody', '', ...bodies));
     table.setAttribute('aria-label', title);
-    return node('section', 'part', node('h4', '', title), node('div', 'scroll', table), node('p', 'quiet note', note));
+    const scroll = node('div', 'scroll', table);
+    this.scrolls.push({scroll, heads: [...head.cells].slice(1)});
+    return node('section', 'part', node('h4', '', title), scroll, node('p', 'quiet note', note));
   }
 
   paint(at) {
@@ -74,6 +77,9 @@ class Snapshots extends Player {
       cell.textContent = data.numbers ? weight.toFixed(2) : '';
     }));
     this.wrote.forEach((line, each) => line.classList.toggle('chosen', each === at));
+    for (const {scroll, heads} of this.scrolls) {
+      scroll.scrollLeft = heads[at].offsetLeft + heads[at].offsetWidth - scroll.clientWidth + 8;
+    }
     this.columns.forEach((cells, each) => cells.forEach((cell, row) => {
       cell.classList.toggle('now', each === at);
       if (!row) cell.setAttribute('aria-current', String(each === at));

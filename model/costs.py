@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
 import torch
@@ -190,7 +189,7 @@ def build(run: Run, of: Sizes) -> tuple[nn.Module | None, Callable[[Tensor], Ten
 class Measured:
     """One layer at one length."""
 
-    seconds: float  # of a forward pass; the median
+    seconds: float  # of the fastest forward pass: what else the machine does makes the others slower
     repeats: int
     bytes: int  # what a training step keeps of the forward pass for the gradient, parameters left out
 
@@ -215,7 +214,7 @@ def fits(run: Run, of: Sizes) -> bool:
 def measure(run: Run, of: Sizes) -> Measured:
     """Run a layer with fresh weights on random numbers. ValueError where it does not fit.
 
-    Repeated for `ENOUGH` seconds, twice to 9 times, after a first call that pays for memory.
+    Repeated for `ENOUGH` seconds, 3 to 9 times, after a first call that pays for memory.
     """
     if not fits(run, of):
         raise ValueError(f"{run} of {of} is more than is tried here")
@@ -224,11 +223,11 @@ def measure(run: Run, of: Sizes) -> Measured:
     times: list[float] = []
     with torch.inference_mode():
         layer(x)
-        while len(times) < 2 or (sum(times) < ENOUGH and len(times) < 9):
+        while len(times) < 3 or (sum(times) < ENOUGH and len(times) < 9):
             start = time.perf_counter()
             layer(x)
             times.append(time.perf_counter() - start)
-    return Measured(median(times), len(times), _kept(module, layer, x))
+    return Measured(min(times), len(times), _kept(module, layer, x))
 
 
 def _kept(module: nn.Module | None, layer: Callable[[Tensor], Tensor], x: Tensor) -> int:

@@ -122,7 +122,7 @@ def test_what_is_run_is_timed_and_what_it_keeps_grows_as_said() -> None:
         for run, bytes_ in kept.items():
             seen = costs.measure(run, Sizes(n, 16, r=8))  # type: ignore[arg-type]
             assert seen.seconds > 0
-            assert 2 <= seen.repeats <= 9
+            assert 3 <= seen.repeats <= 9
             bytes_.append(seen.bytes)
     # The weights of the one head, in float32, are what attention keeps and the fused kernel does not.
     grown = {run: after / before for run, (before, after) in kept.items()}

@@ -85,10 +85,11 @@ def growth(
                 xanchor="right", yanchor="bottom", font={"size": 13, "color": palette.accent},
             )  # fmt: skip
     axis = {**PLAIN, "showgrid": True, "gridcolor": palette.blocked, "type": "log"}
-    every = max(1, -(-len(x) // 7))
+    every = -(-len(x) // 5)  # ticks that do not touch on a phone
     return figure.update_layout(
         margin={"r": 8 + round(7.2 * max((len(line.name) for line in lines), default=0))},
-        xaxis={**axis, "title": {"text": titles[0]}, "tickvals": list(x)[::every]},
+        xaxis={**axis, "title": {"text": titles[0]}, "tickvals": list(x)[::every],
+               "tickangle": 0},
         yaxis={**axis, "title": {"text": titles[1]}, "dtick": 1, "exponentformat": "SI",
                "range": [low - 0.08 * room, high + 0.08 * room]},
     )  # fmt: skip
@@ -246,12 +247,13 @@ def heights(
     known = np.concatenate([line[1] for line in lines])
     known = np.log10(known[np.isfinite(known) & (known > 0)]) if len(known) else known
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    room = max(high - low, 1.0)
+    room, middle = max(high - low, 0.6), (low + high) / 2
+    ticks = "D2" if room < 1.6 else max(1, round(room / 5))  # D2: 1, 2 and 5 of every power of ten
     axis = {**PLAIN, "showgrid": True, "gridcolor": palette.blocked}
     return figure.update_layout(
         xaxis={**axis, "tickvals": x.tolist(), "ticktext": list(names), "range": [-0.3, len(before) - 0.7]},
-        yaxis={**axis, "type": "log", "title": {"text": title}, "dtick": 1, "exponentformat": "power",
-               "range": [low - 0.12 * room, high + 0.12 * room]},
+        yaxis={**axis, "type": "log", "title": {"text": title}, "dtick": ticks,
+               "exponentformat": "power", "range": [middle - 0.62 * room, middle + 0.62 * room]},
     )  # fmt: skip
 
 
@@ -314,12 +316,12 @@ class Event:
 
 def dated_line(events: Sequence[Event], palette: Palette) -> go.Figure:
     """Events from above to below, at distances true to their dates as far as their names leave room."""
-    least = 0.42
+    least = 0.34
     places: list[float] = []
     for event in events:
         places.append(max(event.when, places[-1] + least) if places else event.when)
     first, last = events[0].when, places[-1]
-    figure = sheet(palette, round(40 + 62 * (last - first + 0.4)))
+    figure = sheet(palette, round(40 + 86 * (last - first + 0.4)))
     whole = [year for year in range(int(first), int(events[-1].when) + 2)]
     figure.add_scatter(
         x=[0, 0], y=[whole[0], max(whole[-1], last)], mode="lines", line={"color": palette.hatch, "width": 2},
@@ -327,7 +329,7 @@ def dated_line(events: Sequence[Event], palette: Palette) -> go.Figure:
     )  # fmt: skip
     figure.add_scatter(
         x=[0] * len(events), y=[event.when for event in events], mode="markers", name="events",
-        marker={"size": [16 if event.here else 11 for event in events],
+        marker={"opacity": 1, "size": [16 if event.here else 11 for event in events],
                 "color": [palette.accent if event.here else palette.weights[3][1] for event in events]},
         hovertext=[escape(event.said) for event in events], hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip

@@ -71,21 +71,21 @@ def _images(_scene: Scene | None) -> None:
 
 def _uses(_scene: Scene | None) -> None:
     st.markdown(prose("why")["applications"])
-    yes, no = _("yes"), "–"
+    yes, masked, no = _("yes"), _("masked"), "–"
     rows = (
-        (_("translation (Transformer)"), yes, yes, yes),
-        (_("summaries (BART, T5)"), yes, yes, yes),
-        (_("speech to text (Whisper)"), yes, yes, yes),
-        (_("objects in an image (DETR)"), yes, _("yes, without look-ahead mask"), yes),
-        (_("text goes on (GPT)"), no, yes, no),
-        (_("next purchase (SASRec)"), no, yes, no),
+        (_("translation (Transformer)"), yes, masked, yes),
+        (_("summaries (BART, T5)"), yes, masked, yes),
+        (_("speech to text (Whisper)"), yes, masked, yes),
+        (_("objects in an image (DETR)"), yes, _("not masked: all at once"), yes),
+        (_("text goes on (GPT)"), no, masked, no),
+        (_("next purchase (SASRec)"), no, masked, no),
         (_("which kind of text, which name (BERT)"), yes, no, no),
         (_("what is in the image (ViT)"), yes, no, no),
     )
     titles = (
         _("application"),
         _("encoder self-attention"),
-        _("masked self-attention"),
+        _("decoder self-attention"),
         _("cross-attention"),
     )
     st.dataframe({title: [row[index] for row in rows] for index, title in enumerate(titles)}, hide_index=True)

@@ -42,8 +42,8 @@ class Line:
         self,
         workers: int = 1,
         most: int = 64,
-        share: float = 0.35,
-        burst: float = 3.0,  # more than a page asks for at once
+        share: float = 0.2,
+        burst: float = 2.5,  # more than a page asks for at once
         clock: Callable[[], float] = time.monotonic,
         cost: Callable[[], float] = time.perf_counter,  # how long others had to wait for it
     ) -> None:

@@ -35,7 +35,7 @@ _MAP, _TRANSLATION, _LINK, _GO, _PAGES = map(_component, ("map", "translation", 
 
 _STAGE = _component(
     "stage",
-    [f"stage/{script}.js" for script in ("data", "paint", "layout", "words", "stage")],
+    [f"stage/{script}.js" for script in ("data", "paint", "layout", "words", "drawing", "hands", "stage")],
     "stage/stage.css",
 )
 _BYTES = _component("bytes", ["stage/data.js", "stage/bytes.js"])

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 import time
 from itertools import pairwise
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -320,6 +322,17 @@ def test_the_frames_enclose_what_is_averaged(trace: Trace) -> None:
     assert len(hatched.y) == 2 * 22 * 9
 
 
+@given(st.floats(-40, 40), st.floats(0.6, 60))
+def test_a_logarithmic_axis_has_a_few_places_and_says_them(low: float, room: float) -> None:
+    ticks = figures._ticks(low, low + room)
+    assert 1 <= len(ticks) <= 13
+    assert len({*ticks.values()}) == len(ticks)
+    for place, text in ticks.items():
+        assert low <= math.log10(place) <= low + room
+        said_ = 10.0 ** int(text[7:-6]) if text.startswith("10<sup>") else float(text)
+        assert math.isclose(said_, place, rel_tol=1e-6)
+
+
 # --- history ---
 
 
@@ -374,3 +387,21 @@ def test_names_at_the_ends_of_lines_do_not_lie_over_each_other() -> None:
     assert "here" in texts
     assert "beyond" not in texts
     assert "none" not in texts
+
+
+def test_what_the_reader_asked_for_stands_in_the_address_and_comes_back_from_it(
+    page: Page, address: str
+) -> None:
+    done = page.locator('[data-test-script-state="notRunning"]')
+    page.goto(f"{address}why?why_cost=run&why_d=32")
+    done.wait_for()
+    page.get_by_text("Nothing is timed before you ask").wait_for()
+    page.get_by_text("Run them on this machine").click()
+    page.wait_for_url(re.compile("why_run=true"))
+    page.get_by_text("Time of a forward pass").wait_for()
+    page.reload()
+    page.get_by_text("Time of a forward pass").wait_for()
+    page.get_by_role("radio", name="parameters").click()
+    page.get_by_role("button", name="the paper's big model").click()
+    page.wait_for_url(re.compile("why_d_model=1024"))
+    page.get_by_text(f"{counts.total(counts.PAPER['big']):,}", exact=True).wait_for()

@@ -378,6 +378,7 @@ def measured(run: layer_costs.Run, of: layer_costs.Sizes) -> layer_costs.Measure
     """
     if not layer_costs.fits(run, of):
         return None
+    model.threads(THREADS)  # the warm-up, which does it too, may not have ended
     of = layer_costs.relevant(run, of)
     return _store.get(("measured", run, of), lambda: _asked(lambda: layer_costs.measure(run, of)))
 

@@ -3,6 +3,7 @@
 Shapes: N places along an axis, n positions, D dimensions.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -248,13 +249,30 @@ def heights(
     known = np.log10(known[np.isfinite(known) & (known > 0)]) if len(known) else known
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     room, middle = max(high - low, 0.6), (low + high) / 2
-    ticks = "D2" if room < 1.6 else max(1, round(room / 5))  # D2: 1, 2 and 5 of every power of ten
+    ticks = _ticks(middle - 0.62 * room, middle + 0.62 * room)
     axis = {**PLAIN, "showgrid": True, "gridcolor": palette.blocked}
     return figure.update_layout(
         xaxis={**axis, "tickvals": x.tolist(), "ticktext": list(names), "range": [-0.3, len(before) - 0.7]},
-        yaxis={**axis, "type": "log", "title": {"text": title}, "dtick": ticks,
-               "exponentformat": "power", "range": [middle - 0.62 * room, middle + 0.62 * room]},
+        yaxis={**axis, "type": "log", "title": {"text": title}, "tickvals": list(ticks),
+               "ticktext": list(ticks.values()), "range": [middle - 0.62 * room, middle + 0.62 * room]},
     )  # fmt: skip
+
+
+def _ticks(low: float, high: float) -> dict[float, str]:
+    """Some five places of a logarithmic axis between two powers of ten, and how each is written."""
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    every = max(1, round((high - low) / 5))
+    few = [10.0**power for power in powers if power % every == 0]
+    fine = [step * 10.0**power for power in powers for step in (1, 2, 5)] if high - low < 2 else few
+    inside = [place for place in fine if low <= math.log10(place) <= high]
+    return {
+        place: f"{place:g}"
+        if 1e-3 <= place < 1e5
+        else f"10<sup>{round(math.log10(place))}</sup>"
+        if place in few
+        else f"{place:.0e}"
+        for place in inside
+    }
 
 
 def averaged(
@@ -285,17 +303,17 @@ def averaged(
         )  # fmt: skip
     figure.add_annotation(
         x=width - 0.4, y=row, text=_("LayerNorm"), showarrow=False, xanchor="left",
-        font={"size": 15, "color": palette.accent},
+        font={"size": 13, "color": palette.accent},
     )  # fmt: skip
     figure.add_annotation(
-        x=column, y=-0.6, text=_("BatchNorm"), showarrow=False, yanchor="bottom", font={"size": 15}
+        x=column, y=-0.6, text=_("BatchNorm"), showarrow=False, yanchor="bottom", font={"size": 13}
     )
     labels = [
         f'<span style="color:{colour}">{escape(name)}</span> '
         for name, colour in zip(names, colours, strict=True)
     ]
     return figure.update_layout(
-        xaxis={**HIDDEN, "range": [-0.6, width + 2.4]},
+        xaxis={**HIDDEN, "range": [-0.6, width + 3.4]},
         yaxis={**PLAIN, "range": [count - 0.4, -1.9], "tickvals": list(range(count)), "ticktext": labels,
                "tickfont": {"size": 12}},
     )  # fmt: skip
@@ -416,14 +434,14 @@ def pooling(sentences: Sequence[Sequence[str]], palette: Palette) -> go.Figure:
             x=place, y=level, text=text, showarrow=False, bgcolor=palette.ground, borderpad=3,
             font={"size": 15, "color": colour},
         )  # fmt: skip
-    asked = ((0.5, _("one learned query asks the words")), (1.5, _("another asks the sentences")))
+    asked = ((0.5, _("a learned query")), (1.5, _("another learned query")))
     for height, text in asked:
         figure.add_annotation(
             x=0, xref="paper", y=height, text=text, showarrow=False, xanchor="left", bgcolor=palette.ground,
             font={"size": 14, "color": palette.accent},
         )  # fmt: skip
     return figure.update_layout(
-        xaxis={**HIDDEN, "range": [places[0] - 3, places[-1] + 1]}, yaxis={**HIDDEN, "range": [-0.3, 2.3]}
+        xaxis={**HIDDEN, "range": [places[0] - 3.4, places[-1] + 0.8]}, yaxis={**HIDDEN, "range": [-0.3, 2.3]}
     )
 
 

@@ -9,9 +9,7 @@ from viz import cache, view
 from viz.text import _
 
 
-def choice(
-    label: str, key: str, options: Sequence[Any], bare: bool = False, names: dict[str, str] | None = None
-) -> Any:
+def choice(label: str, key: str, options: Sequence[Any], bare: bool = False) -> Any:
     """One of `options`, the first where the address names none; a `bare` one does not show its label."""
     chosen = st.segmented_control(
         label,
@@ -31,11 +29,11 @@ def slider(label: str, key: str, options: Sequence[int], first: int) -> int:
     return int(st.select_slider(label, options, first, key=key, bind="query-params"))
 
 
-def number(label: str, key: str, first: int, least: int, most: int) -> int:
+def number(label: str, key: str, first: int, least: int, most: int, said: str | None = None) -> int:
     """Any whole number in a range; one out of it is told where the address asks for it."""
     if key in st.query_params:
         view.check(key, range(least, most + 1))
-    return int(st.number_input(label, least, most, first, key=key, bind="query-params"))
+    return int(st.number_input(label, least, most, first, key=key, bind="query-params", help=said))
 
 
 def toggle(label: str, key: str, on: bool, said: str | None = None) -> bool:

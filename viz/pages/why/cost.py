@@ -217,8 +217,8 @@ def _what_ran(found: dict[tuple[str, int], Any], lengths: list[int], of: Any, st
     ]
     said = _(
         "Ran: d = {d}, {heads} head(s), k = {k}, r = {r}, {cell}, float32, one thread, one sentence; the "
-        "fastest of 3 to 9 passes. The restricted layer works in blocks of r and multiplies up to twice "
-        "what it needs. Kept: all that autograd saves, each number once, without the weights."
+        "fastest of 3 to 9 passes. The restricted layer works in blocks of r: it keeps them, and multiplies "
+        "up to twice what it needs. Kept: all that autograd saves, each number once, without the weights."
     ).format(d=of.d, heads=cache.table1.heads(of.d), k=of.k, r=of.r, cell=of.cell.upper())
     if left_out:
         said += " " + _("Left out as too long: {what}.").format(what="; ".join(left_out))

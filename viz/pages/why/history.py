@@ -94,7 +94,7 @@ def _uses(_scene: Scene | None) -> None:
 def _pooling(_scene: Scene | None) -> None:
     st.markdown(prose("why")["pooling"])
     # Example words: not text of the interface.
-    sentences = (("the", "food", "was", "good"), ("we", "will", "return"))
+    sentences = (("good", "food", "here"), ("we", "return"))
     chart(
         pooling(sentences, view.palette()), "why_pooling", _("Words pooled to sentences, these to a document")
     )

@@ -87,7 +87,12 @@ def _asked(base: Any) -> tuple[Any, int]:
         vocabulary = number(_("Vocabulary"), "why_v", base.vocabulary, 1, WIDEST["why_v"])
     with four:
         positions = number(
-            _("Learned positions (0: the formula)"), "why_positions", 0, 0, WIDEST["why_positions"]
+            _("Learned positions"),
+            "why_positions",
+            0,
+            0,
+            WIDEST["why_positions"],
+            _("On each side. 0: the formula."),
         )
     with st.container(horizontal=True, gap="medium"):
         shared = toggle(

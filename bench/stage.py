@@ -23,7 +23,7 @@ FRAME, TWO_FRAMES = 16.7, 33.0  # ms
 
 SHAPE = {12: (12, 12), 64: (12, 12), 256: (3, 8)}  # layers and heads for so many pieces
 
-FAINT = 10  # per cent, under which lines are not drawn
+FAINT = 3  # per cent, under which lines are not drawn: as on the page
 CHANGED = f"""async (layer) => {{
     const start = performance.now();
     ({peers.CHANGE_LAYER})(layer);

@@ -69,7 +69,10 @@ def place(page: Page) -> dict[str, object]:
 
 def heard(page: Page) -> None:
     """Wait until Python was told of every step, and answered."""
-    page.wait_for_timeout(400)
+    for _attempt in range(100):
+        page.wait_for_timeout(100)
+        if asked(page, "!stage.timer && !stage.told.length"):
+            break
     page.locator('[data-test-script-state="notRunning"]').wait_for()
     page.wait_for_timeout(200)
 

@@ -155,8 +155,13 @@ class Drawing {
     const {paint, maps, place} = this, {palette} = paint, {queries, keys} = maps.kinds[place.kind];
     const whole = {row: 0, column: 0, rows: queries.length, columns: keys.length};
     const laid = place.drawing === 'lines' && place.also.length > 0;
+    // The small maps stay the same from head to head: they are painted once and copied.
+    paint.kept(item.set, [maps.name, place.kind, item.tiles[0].layer, item.many], item.box, () => {
+      for (const tile of item.tiles) {
+        paint.cells(maps, {set: item.set, kind: place.kind, layer: tile.layer, head: tile.head}, tile, whole);
+      }
+    });
     for (const tile of item.tiles) {
-      paint.cells(maps, {set: item.set, kind: place.kind, layer: tile.layer, head: tile.head}, tile, whole);
       const chosen = tile.layer === place.layer && tile.head === place.head && !place.mean;
       const colour = laid && this.laid().includes(tile.head) ? this.overlay(tile.head).colour : chosen ? palette.accent : palette.hatch;
       paint.frame(tile, colour, colour === palette.hatch ? 1 : 3);

@@ -19,6 +19,7 @@ class Paint {
     this.shades = {weights: shades(palette.weights), signed: shades(palette.signed)};
     this.strips = new Map();
     this.outlines = new Map();
+    this.copies = new Map();
     this.hatch = this.pattern();
   }
 
@@ -67,6 +68,25 @@ class Paint {
     canvas.height = rows;
     canvas.getContext('2d').putImageData(image, 0, 0);
     return canvas;
+  }
+
+  // What `draw` paints inside a box, painted once for equal `what`, box and resolution; one picture a `slot` is kept.
+  kept(slot, what, box, draw) {
+    const ratio = this.ctx.getTransform().a, [x, y] = [box.x, box.y].map((at) => Math.round(at * ratio));
+    const key = [...what, x, y, box.w, box.h, ratio].join(), {ctx} = this;
+    let copy = this.copies.get(slot);
+    if (copy?.key !== key) {
+      const canvas = document.createElement('canvas');
+      Object.assign(canvas, {width: Math.ceil(box.w * ratio) + 1, height: Math.ceil(box.h * ratio) + 1});
+      this.ctx = canvas.getContext('2d');
+      this.ctx.setTransform(ratio, 0, 0, ratio, -x, -y);
+      draw();
+      this.ctx = ctx;
+      copy = {key, canvas};
+      this.copies.set(slot, copy);
+    }
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(copy.canvas, x / ratio, y / ratio, copy.canvas.width / ratio, copy.canvas.height / ratio);
   }
 
   // The blocked cells of a place as one path, a cell being 1 x 1.

@@ -5,7 +5,8 @@
 // data: {maps: name of a payload, place, usual, values, palette, words}. A place in the terms of the address, layers
 // and heads from 1: {kind, layer, head, row, column, mean, drawing, faint, also, hall}.
 
-const PAUSE = 300;  // ms without a step until Python is told
+const PAUSE = 300;  // ms without a step until the place is in the address, and Python is told
+const SELDOM = 2500;  // ms between two tellings: who steps on and on is not followed step by step
 const LOST = 2500;  // ms after which something told and not answered is told again
 
 // A place as text, to compare places by.
@@ -18,7 +19,7 @@ class Stage extends Hands {
     this.unsaid = new Set();  // names of what was changed since Python was told
     this.told = [];  // places that Python was told of and has not answered yet, oldest first
     this.heard = '';  // the place that Python stood at last
-    this.toldAt = 0;
+    this.toldAt = -SELDOM;
     this.zoom = null;
     this.moved = {row: 0, column: 0};
     this.hover = null;
@@ -32,6 +33,7 @@ class Stage extends Hands {
     this.gone = () => {
       if (this.telling) return;
       clearTimeout(this.timer);
+      clearTimeout(this.writing);
       this.timer = null;
       this.told = [];
       this.unsaid.clear();
@@ -155,7 +157,10 @@ class Stage extends Hands {
   // Python is told when the reader rests; playing is no rest.
   rest() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => (this.playing ? this.rest() : this.tell()), PAUSE);
+    clearTimeout(this.writing);
+    const due = Math.max(PAUSE, this.toldAt + SELDOM - performance.now());
+    this.timer = setTimeout(() => (this.playing ? this.rest() : this.tell()), due);
+    if (due > PAUSE) this.writing = setTimeout(() => this.write(), PAUSE);
   }
 
   // What changed, and only that: another control may have been moved meanwhile.
@@ -172,6 +177,7 @@ class Stage extends Hands {
 
   tell() {
     clearTimeout(this.timer);
+    clearTimeout(this.writing);
     this.timer = null;
     this.toldAt = performance.now();
     this.write();
@@ -196,6 +202,7 @@ class Stage extends Hands {
       if (this.root.isConnected) return;
       this.pause();
       clearTimeout(this.timer);
+      clearTimeout(this.writing);
       this.connected = false;
       document.removeEventListener('keydown', this.pressed);
       document.removeEventListener('pointerdown', this.outward, true);

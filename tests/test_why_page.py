@@ -98,6 +98,13 @@ def test_every_explanation_is_shown_somewhere() -> None:
         assert f'"{heading}"' in source, heading
 
 
+def test_the_page_opens_without_waiting_for_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "ready", lambda: False)
+    monkeypatch.setattr(cache, "trace", lambda *_args: pytest.fail("the model was asked"))
+    for params in ({}, {"why_cost": "path"}, {"why_tab": "parameters"}, {"why_tab": "history"}):
+        assert opened(**params).get("plotly_chart")
+
+
 # --- cost ---
 
 
@@ -207,6 +214,20 @@ def test_the_way_that_is_drawn_goes_along_what_is_read(kind: str, n: int, k: int
     assert drawn.x.tolist() == stops
     (reads,) = figure.select_traces({"name": "reads"})
     assert len(reads.x) == 3 * sum(map(len, layers))
+
+
+def test_step_by_step_a_recurrent_layer_makes_one_state_and_attention_all() -> None:
+    at = opened(why_cost="path", why_tick="3", text="I am a student.")
+    n = len(cache.trace(cache.MODEL, "I am a student.").source)
+    assert f"the recurrent layer has 3 of {n} states, self-attention all {n}" in said(at)
+    figure = figures.ticks(["a", "<b>", "c", "d"], 3, ("one", "other"), LIGHT)
+    lit = [colour != LIGHT.ground for colour in figure.data[0].marker.color]
+    assert lit == [True, True, True, False, True, True, True, True]
+    assert figure.data[0].hovertext[1].startswith("&lt;b&gt;")
+    assert not figures.ticks(["a", "b"], 2, ("one", "other"), DARK).layout.annotations
+    assert f"{n} of {n} states" in said(opened(why_cost="path", why_tick="37", text="I am a student."))
+    at = opened(why_cost="path", why_tick="99", text="I am a student.")
+    assert any("why_tick" in warning.value.replace("\\", "") for warning in at.warning)
 
 
 # --- parameters ---

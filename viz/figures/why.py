@@ -193,6 +193,37 @@ def chain(count: int, palette: Palette) -> go.Figure:
     )
 
 
+def ticks(pieces: Sequence[str], tick: int, names: tuple[str, str], palette: Palette) -> go.Figure:
+    """What each layer has done after `tick` steps: a recurrent one so many states, attention all of them."""
+    count = len(pieces)
+    figure = sheet(palette, 170)
+    done = [place < tick for place in range(count)] + [True] * count
+    figure.add_scatter(
+        x=np.tile(np.arange(count), 2), y=np.repeat([0, 1], count), mode="markers", name="states",
+        marker={
+            "size": 20, "symbol": "square", "line": {"color": palette.weights[3][1], "width": 2},
+            "opacity": 1, "color": [palette.weights[3][1] if each else palette.ground for each in done],
+        },
+        hovertext=[
+            _("{piece}: {state}").format(piece=escape(piece), state=_("done") if each else _("waits"))
+            for piece, each in zip([*pieces, *pieces], done, strict=True)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    if tick < count:
+        figure.add_annotation(
+            x=tick, y=0, ax=tick - 0.7, ay=0, axref="x", ayref="y", showarrow=True, arrowhead=2,
+            arrowcolor=palette.accent, arrowwidth=2, text="",
+        )  # fmt: skip
+    labels = [f'<span style="color:{palette.source}">{escape(piece)}</span>' for piece in pieces]
+    return figure.update_layout(
+        xaxis={**PLAIN, "tickvals": list(range(count)), "ticktext": labels, "range": [-0.7, count - 0.3],
+               "tickfont": {"size": 15 if count <= 12 else 11}, "tickangle": -45},
+        yaxis={**PLAIN, "tickvals": [0, 1], "ticktext": [name + " " for name in names], "range": [1.5, -0.5],
+               "tickfont": {"size": 15}},
+    )  # fmt: skip
+
+
 # --- parameters -------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from viz import cache
 from viz.pages.why import adding, cost, history, parameters
-from viz.pages.why.controls import choice
+from viz.pages.why.controls import choice, come_back
 from viz.text import _
 from viz.view import FLAG, Offers, Scene
 
@@ -47,6 +47,7 @@ def draw(scene: Scene) -> None:
 def alone() -> None:
     """While the model is loaded, or where the sentence cannot be read: most of the page needs neither."""
     _draw(None)
+    come_back()
 
 
 def _draw(scene: Scene | None) -> None:

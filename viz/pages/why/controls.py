@@ -7,6 +7,9 @@ import streamlit as st
 
 from viz import cache, view
 from viz.text import _
+from viz.warmup import warmup
+
+SECOND = 1.0
 
 
 def choice(label: str, key: str, options: Sequence[Any], bare: bool = False) -> Any:
@@ -38,6 +41,19 @@ def number(label: str, key: str, first: int, least: int, most: int, said: str | 
 
 def toggle(label: str, key: str, on: bool, said: str | None = None) -> bool:
     return st.toggle(label, on, key=key, bind="query-params", help=said)
+
+
+def come_back() -> None:
+    """Where the page was drawn before the model was loaded: draw it again when it is."""
+    if warmup.ended:
+        return
+
+    @st.fragment(run_every=SECOND)
+    def look() -> None:
+        if warmup.ended:
+            st.rerun()
+
+    look()
 
 
 def wait_for_sentence() -> None:

@@ -9,8 +9,9 @@ import streamlit as st
 
 from viz import cache, view
 from viz.chart import chart
+from viz.figures import why as figures
 from viz.figures.why import Growth, amounts, chain, growth, way
-from viz.pages.why.controls import choice, slider, toggle, wait_for_sentence
+from viz.pages.why.controls import choice, number, slider, toggle, wait_for_sentence
 from viz.text import _, prose
 from viz.view import Scene
 
@@ -232,7 +233,7 @@ def _what_ran(found: dict[tuple[str, int], Any], lengths: list[int], of: Any, st
 # --- path -------------------------------------------------------------------------------------------------
 
 
-def _path(_scene: Scene | None) -> None:
+def _path(scene: Scene | None) -> None:
     words = prose("why")
     st.markdown(words["path"])
     left, right = st.columns(2, gap="large")
@@ -240,6 +241,7 @@ def _path(_scene: Scene | None) -> None:
         n = slider(_("Positions drawn"), "why_drawn", DRAWN, 16)
     with right:
         k = slider(_("k, kernel"), "why_k", KERNELS, 3)
+    left, right = st.columns(2, gap="large")  # others, so that on a phone both sliders come first
     palette = view.palette()
     titles = {
         "attention": _("Self-attention"),
@@ -261,6 +263,20 @@ def _path(_scene: Scene | None) -> None:
             )
             chart(figure, f"why_way_{kind}", titles[kind])
     st.markdown(words["path caution"])
+    if scene is not None:
+        _ticks(scene)
+
+
+def _ticks(scene: Scene) -> None:
+    """One layer over the typed sentence, a step at a time."""
+    pieces, palette = scene.trace.source, view.palette()
+    names = (_("recurrent"), _("self-attention"))
+    st.markdown(prose("why")["ticks"])
+    # The bounds do not follow the sentence, so that no link can leave them.
+    tick = min(number(_("Step"), "why_tick", 1, 1, cache.longest()), len(pieces))
+    chart(figures.ticks(pieces, tick, names, palette), "why_ticks", _("States that are done"))
+    said = _("After step {tick}: the recurrent layer has {tick} of {n} states, self-attention all {n}.")
+    st.caption(said.format(tick=tick, n=len(pieces)))
 
 
 def _reads(kind: str, n: int, k: int, layer: int) -> list[tuple[int, int]]:

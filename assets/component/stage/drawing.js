@@ -207,7 +207,8 @@ class Drawing {
         const ends = (query, key) => [item.left[query] + aside, item.right[key] + aside];
         paint.lines(weights, keys.length, {...geometry, ends, ...this.overlay(head)});
       } else {
-        paint.lines(weights, keys.length, {...geometry, colour: palette.weights[3][1]});
+        const others = (query, key) => query !== chosen && only(query, key);
+        paint.lines(weights, keys.length, {...geometry, colour: palette.weights[3][1], only: others});
         paint.lines(weights, keys.length, {...geometry, colour: palette.accent, only: (query, key) => query === chosen && only(query, key)});
       }
     });

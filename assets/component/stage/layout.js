@@ -119,7 +119,7 @@ function linesItem(stage, {place, set, x, y, w}) {
   const size = labelSize(most, hall ? innerHeight - 160 : 400, hall);
   const measured = (pieces) => Math.min(w * 0.3, 10 + Math.max(...pieces.map((piece) => paint.width(piece, size, true))));
   const [left, right] = [measured(queries), measured(keys)];
-  const box = {x: x + left, y: y + top, w: Math.min(w - left - right, hall ? w : 460), h: room};
+  const box = {x: x + left, y: y + top, w: Math.min(w - left - right, hall ? w : 360), h: room};
   const places = (count) => Array.from({length: count}, (_, i) => box.y + (count === 1 ? 0.5 : (i + 0.5) / count) * room);
   return {type: 'lines', set, x, y, w, h: top + room + 10, box, size, left: places(queries.length), right: places(keys.length),
     widths: [left, right], hall};

@@ -1,6 +1,7 @@
 // Drawing: what a map, its small copies and its lines look like. Nothing here knows keys, clicks or Python.
 
 const GAP = 3;  // px between small maps
+const THOUSANDS = 1000;  // lines of one colour; more are drawn pixel by pixel
 
 // 256 colours between the stops [[0, '#rrggbb'], ...], as pixels of an ImageData.
 function shades(stops) {
@@ -193,35 +194,81 @@ class Paint {
   // Lines from queries to keys, those that `only(query, key)` wants, thicker and darker with their weight;
   // `ends(query, key)` gives [y left, y right].
   lines(weights, columns, {from, to, ends, faint, colour, dash = [], only = () => true}) {
-    const {ctx} = this, steps = 10, strong = [], hair = 1 / devicePixelRatio;
-    // A line is as many hairs as it is wide: a browser draws those several times faster than wide lines.
-    const line = (step, y1, y2) => {
-      const hairs = Math.max(1, Math.round((0.7 + 4 * (step + 0.5) / steps) / hair));
-      for (let i = 0, by = -hair * (hairs - 1) / 2; i < hairs; i += 1, by += hair) {
-        ctx.moveTo(from, y1 + by);
-        ctx.lineTo(to, y2 + by);
-      }
-    };
-    Object.assign(ctx, {strokeStyle: colour, lineWidth: 0.99 * hair, globalAlpha: 1 / steps});
-    ctx.setLineDash(dash);
-    // Of faint lines there can be thousands. Those of a row are one path; lines that cross in a path would make it slow.
+    const {ctx} = this, steps = 10, hair = 1 / devicePixelRatio, found = Array.from({length: steps}, () => []);
     for (let query = 0, i = 0; i < weights.length; query += 1) {
-      ctx.beginPath();
       for (let key = 0; key < columns; key += 1, i += 1) {
         if (weights[i] < faint || weights[i] === 0 || !only(query, key)) continue;
-        const step = Math.min(steps - 1, Math.floor(weights[i] * steps)), [y1, y2] = ends(query, key);
-        if (step) strong.push([step, y1, y2]);
-        else line(step, y1, y2);
+        found[Math.min(steps - 1, Math.floor(weights[i] * steps))].push(ends(query, key));
       }
-      ctx.stroke();
     }
-    for (const [step, y1, y2] of strong.sort(([a], [b]) => a - b)) {
-      ctx.globalAlpha = (step + 1) / steps;
-      ctx.beginPath();
-      line(step, y1, y2);
-      ctx.stroke();
-    }
+    Object.assign(ctx, {strokeStyle: colour, lineWidth: 0.99 * hair});
+    ctx.setLineDash(dash);
+    found.forEach((lines, step) => {
+      const alpha = (step + 1) / steps;
+      if (lines.length > THOUSANDS && !dash.length) { this.haze(lines, from, to, colour, alpha); return; }
+      // A line is as many hairs as it is wide: a browser draws those several times faster than wide lines.
+      const hairs = Math.max(1, Math.round((0.7 + 4 * (step + 0.5) / steps) / hair));
+      ctx.globalAlpha = alpha;
+      let row = null;  // thin lines of one row are one path; lines that cross in a path would make it slow
+      for (const [y1, y2] of lines) {
+        if (hairs > 1 || y1 !== row) {
+          if (row !== null) ctx.stroke();
+          ctx.beginPath();
+          row = y1;
+        }
+        for (let i = 0, by = -hair * (hairs - 1) / 2; i < hairs; i += 1, by += hair) {
+          ctx.moveTo(from, y1 + by);
+          ctx.lineTo(to, y2 + by);
+        }
+      }
+      if (row !== null) ctx.stroke();
+    });
     ctx.globalAlpha = 1;
     ctx.setLineDash([]);
+  }
+
+  // Thin lines by the thousand: the ink that falls on each pixel is summed here, several times faster than a browser
+  // strokes as many. `lines` are [y left, y right], `alpha` is that of one line.
+  haze(lines, from, to, colour, alpha) {
+    const {ctx} = this, ratio = ctx.getTransform().a;
+    const top = lines.reduce((y, line) => Math.min(y, ...line), Infinity) - 1, bottom = lines.reduce((y, line) => Math.max(y, ...line), 0) + 2;
+    const across = Math.round((to - from) * ratio), wide = across + 1, tall = Math.ceil((bottom - top) * ratio) + 1;
+    const sheet = this.sheet ??= document.createElement('canvas'), size = wide * tall;
+    if (sheet.width !== wide || sheet.height !== tall) {
+      Object.assign(sheet, {width: wide, height: tall});
+      this.ink = new Float32Array(size);
+      this.image = new ImageData(wide, tall);
+    }
+    const {ink, image} = this, pixels = new Uint32Array(image.data.buffer);
+    ink.fill(0);
+    for (const [left, right] of lines) {
+      const y1 = (left - top) * ratio, down = (right - left) * ratio;
+      const flat = Math.abs(down) <= across, count = Math.ceil(flat ? across : Math.abs(down)) || 1;
+      const dx = across / count, dy = down / count;
+      let x = 0, y = y1;
+      if (flat) {
+        for (let j = 0; j < count; j += 1, y += dy) {
+          const row = y | 0, at = row * wide + j, part = y - row;
+          ink[at] += 1 - part;
+          ink[at + wide] += part;
+        }
+      } else {
+        const step = dy > 0 ? wide : -wide;
+        for (let j = 0, line = (y | 0) * wide; j < count; j += 1, x += dx, line += step) {
+          const column = x | 0, part = x - column;
+          ink[line + column] += 1 - part;
+          ink[line + column + 1] += part;
+        }
+      }
+    }
+    const fine = 16, shades = Uint8Array.from({length: 64 * fine}, (_, i) => Math.round(255 * (1 - (1 - alpha) ** (i / fine))));
+    const [red, green, blue] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)), tint = blue << 16 | green << 8 | red;
+    const most = shades.length - 1;
+    for (let i = 0; i < size; i += 1) {
+      const amount = ink[i];
+      pixels[i] = amount === 0 ? 0 : shades[Math.min(most, amount * fine + 0.5 | 0)] << 24 | tint;
+    }
+    sheet.getContext('2d').putImageData(image, 0, 0);
+    ctx.drawImage(sheet, from, top, wide / ratio, tall / ratio);
   }
 }

@@ -25,7 +25,7 @@ from deploy.cluster import Cluster
 
 HEADS, LAYERS = 8, 3
 TYPES_EVERY = 20.0  # seconds between two sentences of one reader
-PAUSES_AFTER = 8  # steps of a burst; then the place is told to the server once
+TOLD_AFTER = 3  # steps a second apart: the stage tells its place every 2.5 s at most (SELDOM in stage.js)
 WHO = "my sister,the old teacher,our neighbour,a young student,the doctor,your friend,the tall man,her mother"
 DID = "sold,bought,found,wanted,lost,painted,forgot,saw,cleaned,hid,liked,broke"
 WHAT = "the red car,a small house,his new watch,an old book,the last letter,two black cats,her bicycle"
@@ -113,7 +113,7 @@ async def attend(url: str, over: Callable[[], bool], noted: Callable[[], Tally],
                     tally.troubles.append("the translation did not change")
             else:
                 tally.steps += 1  # in the browser; the server learns of it when a reader pauses
-                if steps == "each" or (steps == "burst" and step % PAUSES_AFTER == 0):
+                if steps == "each" or (steps == "told" and step % TOLD_AFTER == 0):
                     head, layer = chance.randint(1, HEADS), chance.randint(1, LAYERS)
                     tally.place.append(await reader.rest(head=head, layer=layer))
                     tally.troubles += complaints(reader)
@@ -275,7 +275,7 @@ async def rolled(cluster: Cluster, readers: int) -> dict[str, Any]:
         await asyncio.sleep(4)
         until.set_result(None)
 
-    tally = await lesson(cluster.url, readers, until.done, "burst", restart())
+    tally = await lesson(cluster.url, readers, until.done, "told", restart())
     return tally.report()
 
 
@@ -326,9 +326,9 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument(
         "--steps",
-        choices=("burst", "each"),
-        default="burst",
-        help="what the server hears of a step a second: the place after a burst, as from the stage, or each",
+        choices=("told", "each"),
+        default="told",
+        help="what the server hears of a step a second: as much as the stage tells it, or each",
     )
     parser.add_argument(
         "--hog", action="store_true", help="with one who pastes the longest sentence, half the time"

@@ -410,7 +410,7 @@ def test_a_small_class_gets_its_translations(port: int) -> None:
     try:
         url = f"http://127.0.0.1:{port}"
         awaited(f"{url}/readyz", lambda found: found == (200, "ready\n"))
-        tally = asyncio.run(classroom.lesson(url, 6, classroom.after(8), "burst"))
+        tally = asyncio.run(classroom.lesson(url, 6, classroom.after(8), "told"))
         assert tally.troubles == []
         assert tally.losses == 0
         assert len(tally.opening) == 6

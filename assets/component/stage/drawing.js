@@ -308,9 +308,11 @@ class Drawing {
       for (const s of [0, 1]) lines.push(`${words.panels[s]}: ${facts(this, this.at(s))}`);
     }
     if (place.drawing === 'lines') {
-      for (const head of this.laid()) {
-        const at = {...this.at(), head}, share = percent(words, hidden(maps.weights(at), place.faint / 100));
-        const name = this.laid().length > 1 ? nameOf(this, at) + ': ' : '';
+      const heads = this.laid(), each = heads.length > 1 && heads.length <= DASHES.length;
+      for (const group of each ? heads.map((head) => [head]) : [heads]) {
+        const found = group.map((head) => hidden(maps.weights({...this.at(), head}), place.faint / 100));
+        const share = percent(words, found.reduce((sum, one) => sum + one, 0) / found.length);  // rows sum to 1 in each
+        const name = each ? nameOf(this, {...this.at(), head: group[0]}) + ': ' : '';
         if (place.faint) lines.push(name + fill(words.hiddenShare, {faint: `${place.faint} %`, share}));
       }
     }

@@ -5,8 +5,8 @@ from functools import partial
 import streamlit as st
 
 from model.trace import TextError
-from viz import cache, component, view
-from viz.pages import Page, pages
+from viz import cache, view
+from viz.pages import Page, offers, pages
 from viz.text import ASSETS, _
 
 st.set_page_config("Headlight", page_icon=str(ASSETS / "icon.svg"), layout="wide")
@@ -41,10 +41,7 @@ frame, trace = None, None
 try:
     config = cache.config()
     sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
-    offered = view.offers(sizes)
-    for page in contents.values():
-        offered |= page.offers
-    for complaint in view.judge(st.query_params, offered):
+    for complaint in view.judge(st.query_params, offers(sizes)):
         st.warning(view.plain(complaint))
     frame = view.frame(sizes)
     with frame.page:
@@ -60,7 +57,3 @@ if trace and frame:
 
 with frame.page if frame else st.container():
     chosen.run()
-if frame:
-    here = frame.here
-    with frame.side:
-        component.model_map(here.kind, here.layer, sizes.layers, view.palette(), view.choose_kind)

@@ -169,7 +169,6 @@ class Frame:
     finder: Any
     french: Any
     page: Any
-    side: Any  # beside the page; on a phone behind it, so that the picture comes first
     here: View
 
 
@@ -198,9 +197,10 @@ def frame(sizes: Sizes) -> Frame:
             component.copy_link()
             component.keep_pages([*offers(sizes), "text", "target", "also"])
     looked_at = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    # The map of the model stands behind the page, so that on a phone the picture comes first.
     page, beside = st.columns([4, 1], gap="medium")
     with beside:
-        side = st.container()
+        map_of_the_model = st.container()
         # Not a popover: what stands in one that was never opened is missing from the next page's address.
         with st.expander(_("More")):
             more, target = _more(sizes, first.row)
@@ -211,7 +211,9 @@ def frame(sizes: Sizes) -> Frame:
         layer = stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
         head = stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=more["mean"])
     here = View(cast(Kind, kind or first.kind), layer - 1, head - 1, sizes=sizes, **more)
-    return Frame(text or "", target or None, finder, french, page, side, here)
+    with map_of_the_model:
+        component.model_map(here.kind, here.layer, sizes.layers, palette(), choose_kind)
+    return Frame(text or "", target or None, finder, french, page, here)
 
 
 def fill(frame: Frame, trace: Trace) -> None:

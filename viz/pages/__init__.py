@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
+from viz import view
 from viz.pages import about, decode, explore, head, heads, masks, positions, training, why
 from viz.text import _
-from viz.view import Offers, Scene
+from viz.view import Offers, Scene, Sizes
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,8 @@ def pages() -> dict[str, Page]:
         "why": Page(_("Why"), why.draw, why.OFFERS, why.alone),
         "about": Page(_("About"), about.draw, alone=about.alone),
     }
+
+
+def offers(sizes: Sizes) -> Offers:
+    """The values of every query parameter, the frame's and those of all pages."""
+    return reduce(or_, (page.offers for page in pages().values()), view.offers(sizes))

@@ -6,9 +6,9 @@ was wrong with it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 import streamlit as st
 
@@ -19,6 +19,7 @@ from viz.reading import Map, favourite, find, percent, roles
 from viz.text import _, examples
 from viz.theme import PALETTES, Palette
 
+T = TypeVar("T")
 Drawing = Literal["map", "heads", "all", "lines"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
 FAINT = 3  # per cent: lines with less weight are not drawn
@@ -333,6 +334,26 @@ def choose_kind(kind: str) -> None:
 def place(**values: Any) -> None:
     """Move the reader: set bound controls by name. For callbacks, which run before the next draw."""
     st.session_state.update(values)
+
+
+def choice(label: str, key: str, options: Sequence[T], bare: bool = False) -> T:
+    """One of `options`, the first where the address names none; a `bare` one does not show its label."""
+    chosen = st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed" if bare else "visible",
+        wrap=True,
+    )
+    return options[0] if chosen is None else chosen
+
+
+def tab(key: str, tabs: Iterable[str]) -> str:
+    """The chosen tab of a page. Only that one is drawn, and so only its passes are run."""
+    return choice(_("Show"), key, tuple(tabs), bare=True)
 
 
 def stepped(

@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 
-import streamlit as st
-
 from viz import view
 from viz.pages.decode import beam, forcing, grow, sampling, way
-from viz.text import _
 from viz.view import FLAG, Offers, Scene
 
 TABS: dict[str, Callable[[Scene], None]] = {
@@ -30,15 +27,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    """Only the chosen tab is drawn, and so only its passes are run."""
-    tab = st.segmented_control(
-        _("Show"),
-        list(TABS),
-        default="grow",
-        required=True,
-        key="dec_tab",
-        bind="query-params",
-        label_visibility="collapsed",
-        wrap=True,
-    )
-    TABS[tab or "grow"](scene)
+    TABS[view.tab("dec_tab", TABS)](scene)

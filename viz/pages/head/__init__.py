@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from viz import steps
+from viz import steps, view
 from viz.pages.head import root, temperature, walk
 from viz.pages.head.place import choose
 from viz.text import _
@@ -32,19 +32,10 @@ def draw(scene: Scene) -> None:
     """Only the chosen tab is drawn. Every tab shows one head, also where the frame shows the mean."""
     mean, scene = scene.here.mean, replace(scene, here=replace(scene.here, mean=False))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        tab = st.segmented_control(
-            _("Show"),
-            tuple(TABS),
-            default="walk",
-            required=True,
-            key="head_tab",
-            bind="query-params",
-            label_visibility="collapsed",
-            wrap=True,
-        )
+        tab = view.tab("head_tab", TABS)
         if tab != "root":
             choose(scene, key=tab == "walk")
     if mean:
         said = _("This page shows one head: head {head}. Their mean is no head; the model never uses it.")
         st.caption(said.format(head=scene.here.head + 1))
-    TABS[tab or "walk"](scene)
+    TABS[tab](scene)

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-import streamlit as st
-
 from model.words import READS
+from viz import view
 from viz.pages.heads import aligning, flat, grid, remove, rolled, rules
-from viz.text import _
 from viz.view import FLAG, Offers, Scene, numbers
 
 TABS: dict[str, Callable[[Scene], None]] = {
@@ -29,14 +27,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    """Only the chosen tab is drawn."""
-    tab = st.segmented_control(
-        _("Show"),
-        list(TABS),
-        default="grid",
-        required=True,
-        key="heads_tab",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    TABS[tab or "grid"](scene)
+    TABS[view.tab("heads_tab", TABS)](scene)

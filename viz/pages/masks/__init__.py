@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-import streamlit as st
-
+from viz import view
 from viz.pages.masks import build, cheat, draw_own, numbers, pads, prove, switch
-from viz.text import _
 from viz.view import FLAG, Offers, Scene
 from viz.view import numbers as numbers_between
 
@@ -34,15 +32,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    """Only the chosen tab is drawn, and so only its passes are run."""
-    tab = st.segmented_control(
-        _("Laboratory"),
-        list(TABS),
-        default="switch",
-        required=True,
-        key="masks_tab",
-        bind="query-params",
-        label_visibility="collapsed",
-        wrap=True,
-    )
-    TABS[tab or "switch"](scene)
+    TABS[view.tab("masks_tab", TABS)](scene)

@@ -12,7 +12,7 @@ from viz.pages.masks.build import parts
 from viz.pages.masks.pads import pads
 from viz.reading import PAD
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 VALUES = {"-inf": -np.inf, "-1e9": -1e9, "-1e4": -1e4}
 TYPES: dict[str, type[np.floating]] = {"float32": np.float32, "float16": np.float16}
@@ -23,9 +23,9 @@ def draw(scene: Scene) -> None:
     """One variant as a map, and the row sums of all of them as a table."""
     here = scene.here
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        blocked = _choice(_("What is masked"), "masks_of", BLOCKED)
-        value = _choice(_("Closed cells get"), "masks_value", tuple(VALUES))
-        kind = _choice(_("Computed in"), "masks_type", tuple(TYPES))
+        blocked = choice(_("What is masked"), "masks_of", BLOCKED)
+        value = choice(_("Closed cells get"), "masks_value", tuple(VALUES))
+        kind = choice(_("Computed in"), "masks_type", tuple(TYPES))
         with st.popover(_("Pads")):
             base = pads()
     trace = scene.again(base, True)
@@ -69,10 +69,3 @@ def variants(scores: Floats, masks: dict[str, Flags]) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows)
-
-
-def _choice(label: str, key: str, options: tuple[str, ...]) -> str:
-    chosen = st.segmented_control(
-        label, options, default=options[0], required=True, key=key, bind="query-params"
-    )
-    return chosen or options[0]

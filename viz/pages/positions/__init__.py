@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from viz.pages.positions import added, encoding, rotation, swapped, switched, twins
-from viz.pages.positions.controls import MOST, choice, row
+from viz.pages.positions.controls import MOST, row
 from viz.text import _
-from viz.view import Offers, Scene, numbers
+from viz.view import Offers, Scene, choice, numbers, tab
 
 Tabs = dict[str, Callable[[Scene], None]]
 
@@ -30,9 +30,9 @@ OFFERS: Offers = {
 def draw(scene: Scene) -> None:
     """Only the chosen tab is drawn, and so only its passes are run."""
     with row():
-        tab = choice(_("Show"), "pos_tab", (EXPERIMENT, *TABS), bare=True)
-        if tab == EXPERIMENT:
+        chosen = tab("pos_tab", (EXPERIMENT, *TABS))
+        if chosen == EXPERIMENT:
             shown = TRIES[choice(_("Try"), "pos_try", tuple(TRIES), bare=True)]
         else:
-            shown = TABS[tab]
+            shown = TABS[chosen]
     shown(scene)

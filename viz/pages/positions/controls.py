@@ -7,21 +7,6 @@ import streamlit as st
 MOST = 99  # the highest number of a word or of a pair that can be asked for, whatever the sentence
 
 
-def choice(label: str, key: str, options: tuple[Any, ...], bare: bool = False) -> Any:
-    """One of `options`, the first where the address names none; a `bare` one does not show its label."""
-    chosen = st.segmented_control(
-        label,
-        options,
-        default=options[0],
-        required=True,
-        key=key,
-        bind="query-params",
-        label_visibility="collapsed" if bare else "visible",
-        wrap=True,
-    )
-    return options[0] if chosen is None else chosen
-
-
 def row() -> Any:
     return st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
 

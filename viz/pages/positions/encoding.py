@@ -7,9 +7,9 @@ import streamlit as st
 from viz import cache, view
 from viz.chart import chart
 from viz.figures.positions import curves, dimension_map, products, vector
-from viz.pages.positions.controls import choice, number, row
+from viz.pages.positions.controls import number, row
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 PICTURES = ("map", "curves", "vector", "distance")
 LENGTHS = (64, 128, 256, 512)  # positions that the encoding is shown for

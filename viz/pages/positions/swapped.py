@@ -6,11 +6,11 @@ from model.trace import NEUTRAL, TextError
 from viz import act, order, view
 from viz.act import Act
 from viz.figures.positions import numbered
-from viz.pages.positions.controls import MOST, choice, distance, number, row
+from viz.pages.positions.controls import MOST, distance, number, row
 from viz.pages.positions.switched import OFF
 from viz.reading import kind_name
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 
 def draw(scene: Scene) -> None:

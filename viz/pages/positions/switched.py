@@ -8,10 +8,10 @@ from viz.act import Act
 from viz.chart import chart
 from viz.figures import Look, attention_map
 from viz.figures.positions import shift_curve
-from viz.pages.positions.controls import choice, number, row
+from viz.pages.positions.controls import number, row
 from viz.reading import Map, kind_name, loss
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 OFF = Change(positions="off")
 WAYS = ("off", "on", "shuffled", "shifted", "beyond")

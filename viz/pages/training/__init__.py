@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 
-import streamlit as st
-
-from viz import cache
+from viz import cache, view
 from viz.pages.training import bleu, curves, dropout, forcing, smoothing, watch
-from viz.text import _
 from viz.view import Offers, Scene, numbers
 
 TABS: dict[str, Callable[[Scene], None]] = {
@@ -30,15 +27,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    """Only the chosen tab is drawn, and so only its passes are run."""
-    tab = st.segmented_control(
-        _("Show"),
-        list(TABS),
-        default="watch",
-        required=True,
-        key="train_tab",
-        bind="query-params",
-        label_visibility="collapsed",
-        wrap=True,
-    )
-    TABS[tab or "watch"](scene)
+    TABS[view.tab("train_tab", TABS)](scene)

@@ -1,15 +1,21 @@
 """Why attention: what layers cost, what a model learns, what Add & Norm does, what came before and after."""
 
+from collections.abc import Callable
+
 from viz import cache
 from viz.pages.why import adding, cost, history, parameters
-from viz.pages.why.controls import choice, come_back
-from viz.text import _
-from viz.view import FLAG, Offers, Scene
+from viz.pages.why.controls import come_back
+from viz.view import FLAG, Offers, Scene, tab
 
-TABS = ("cost", "parameters", "add & norm", "history")
+TABS: dict[str, Callable[[Scene | None], None]] = {
+    "cost": cost.draw,
+    "parameters": parameters.draw,
+    "add & norm": adding.draw,
+    "history": history.draw,
+}
 
 OFFERS: Offers = {
-    "why_tab": TABS,
+    "why_tab": tuple(TABS),
     "why_cost": cost.PARTS,
     "why_n": tuple(map(str, cost.LENGTHS)),
     "why_d": tuple(map(str, cost.WIDTHS)),
@@ -40,22 +46,11 @@ OFFERS: Offers = {
 }
 
 
-def draw(scene: Scene) -> None:
-    _draw(scene)
+def draw(scene: Scene | None) -> None:
+    TABS[tab("why_tab", TABS)](scene)
 
 
 def alone() -> None:
     """While the model is loaded, or where the sentence cannot be read: most of the page needs neither."""
-    _draw(None)
+    draw(None)
     come_back()
-
-
-def _draw(scene: Scene | None) -> None:
-    """Only the chosen tab is drawn."""
-    tab = choice(_("Show"), "why_tab", TABS, bare=True)
-    {
-        "cost": cost.draw,
-        "parameters": parameters.draw,
-        "add & norm": adding.draw,
-        "history": history.draw,
-    }[tab](scene)

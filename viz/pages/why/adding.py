@@ -11,9 +11,9 @@ from viz import act, cache, view
 from viz.chart import chart
 from viz.figures.stages import Band, bands, largest
 from viz.figures.why import averaged, heights
-from viz.pages.why.controls import choice, slider, toggle, wait_for_sentence
+from viz.pages.why.controls import slider, toggle, wait_for_sentence
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 PARTS = ("switch", "batch")
 WEIGHTS = ("trained", "untrained")

@@ -1,7 +1,6 @@
 """The controls that several tabs share, and what stands where there is no sentence yet."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -10,21 +9,6 @@ from viz.text import _
 from viz.warmup import warmup
 
 SECOND = 1.0
-
-
-def choice(label: str, key: str, options: Sequence[Any], bare: bool = False) -> Any:
-    """One of `options`, the first where the address names none; a `bare` one does not show its label."""
-    chosen = st.segmented_control(
-        label,
-        options,
-        default=options[0],
-        required=True,
-        key=key,
-        bind="query-params",
-        label_visibility="collapsed" if bare else "visible",
-        wrap=True,
-    )
-    return options[0] if chosen is None else chosen
 
 
 def slider(label: str, key: str, options: Sequence[int], first: int) -> int:

@@ -11,9 +11,9 @@ from viz import cache, view
 from viz.chart import chart
 from viz.figures import why as figures
 from viz.figures.why import Growth, amounts, chain, growth, way
-from viz.pages.why.controls import choice, number, slider, toggle, wait_for_sentence
+from viz.pages.why.controls import number, slider, toggle, wait_for_sentence
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 PARTS = ("formula", "run", "path", "sentence")
 LENGTHS = tuple(2**power for power in range(4, 13))  # n

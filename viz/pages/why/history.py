@@ -7,10 +7,10 @@ from viz import view
 from viz.chart import chart
 from viz.figures import Look, attention_map
 from viz.figures.why import Event, dated_line, mixing, patches, pooling
-from viz.pages.why.controls import choice, slider, wait_for_sentence
+from viz.pages.why.controls import slider, wait_for_sentence
 from viz.reading import Map, find, percent, roles
 from viz.text import _, prose
-from viz.view import Scene
+from viz.view import Scene, choice
 
 PARTS = ("line", "images", "uses", "pooling", "kernel")
 IMAGES, PATCHES = (32, 64, 96, 224, 256, 384), (4, 8, 14, 16, 32)

@@ -186,16 +186,7 @@ def shares(
     names = [short(row) if isinstance(row, Head) else row for row in rows]
     figure.add_traces(
         [
-            go.Heatmap(
-                z=values.astype(np.float32),
-                coloraxis="coloraxis",
-                xgap=1,
-                ygap=1,
-                hoverinfo="skip",
-                texttemplate="%{z:.0%}",
-                textfont={"size": 12},
-                name="shares",
-            ),
+            _printed(values, "%{z:.0%}", "shares"),
             _targets(
                 np.array([[column, row] for row in range(len(rows)) for column in range(len(columns))]),
                 [[row] for row in range(len(rows)) for _column in columns],
@@ -240,6 +231,20 @@ def shares(
     return figure
 
 
+def _printed(values: Floats, template: str, name: str) -> go.Heatmap:
+    """Shares as cells with their number in them."""
+    return go.Heatmap(
+        z=values.astype(np.float32),
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+        hoverinfo="skip",
+        texttemplate=template,
+        textfont={"size": 12},
+        name=name,
+    )
+
+
 def grades(values: Floats, chosen: Head, palette: Palette) -> go.Figure:
     """A share from 0 to 1 for every cross head (L, H), printed; customdata is [kind, layer, head]."""
     layers, heads = values.shape
@@ -247,16 +252,7 @@ def grades(values: Floats, chosen: Head, palette: Palette) -> go.Figure:
     places = [Head("cross", layer, head) for layer in range(layers) for head in range(heads)]
     figure.add_traces(
         [
-            go.Heatmap(
-                z=values.astype(np.float32),
-                coloraxis="coloraxis",
-                xgap=1,
-                ygap=1,
-                hoverinfo="skip",
-                texttemplate="%{z:.2f}",
-                textfont={"size": 12},
-                name="grades",
-            ),
+            _printed(values, "%{z:.2f}", "grades"),
             _targets(
                 np.array([[head.head, head.layer] for head in places]),
                 [[KINDS.index("cross"), head.layer, head.head] for head in places],

@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,30 @@ async def rolled(cluster: Cluster, readers: int) -> dict[str, Any]:
     return tally.report()
 
 
+def sit_in(url: str, over: Callable[[], bool], count: int) -> list[float]:
+    """Real browsers among the readers, each stepping once a second: how long each step took, in seconds."""
+    from bench import stage  # brings the peers along, which a class does not need
+    from bench.browser import chromium, fresh_page
+
+    times: list[float] = []
+    if not count:
+        return times
+    with chromium() as browser, ExitStack() as seats:
+        pages = [seats.enter_context(fresh_page(browser)) for _seat in range(count)]
+        for page in pages:
+            page.goto(f"{url}/?kind=encoder&layer=1&head=1")
+            page.wait_for_function(stage.DRAWN)
+            stage.settled(page)
+        for key in itertools.cycle(stage.walk("map", HEADS, LAYERS, 2 * HEADS)):
+            begun = time.perf_counter()
+            for page in pages:
+                times += [ms / 1000 for ms in stage.stepped(page, [key])]
+            if over():
+                return times
+            time.sleep(max(0.0, 1 - (time.perf_counter() - begun)))
+    return times
+
+
 async def classroom(cluster: Cluster, chosen: argparse.Namespace) -> dict[str, Any]:
     """The lesson, the memory it took, and what is left of that when everybody has gone."""
     rss: list[list[float]] = []
@@ -293,9 +318,13 @@ async def classroom(cluster: Cluster, chosen: argparse.Namespace) -> dict[str, A
         await lesson(url, readers, over, steps, paster.paste(url, over), noted=paster.noted)
         found = paster.report()
     else:
-        tally = await lesson(url, readers, after(chosen.seconds), steps)
+        over = after(chosen.seconds)
+        seats = asyncio.create_task(asyncio.to_thread(sit_in, url, over, chosen.browsers))
+        tally = await lesson(url, readers, over, steps)
         found = tally.report()
         found["errors"] += tally.losses
+        if times := await seats:
+            found["step_in_a_browser"] = spread(times)
     busy = (processor(pids) - used) / (time.perf_counter() - start)
     if not chosen.fault:  # which ends processes, and their count with them
         found["cores_busy"] = round(busy, 2)
@@ -333,6 +362,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--hog", action="store_true", help="with one who pastes the longest sentence, half the time"
     )
+    parser.add_argument(
+        "--browsers", type=int, default=0, help="so many real ones beside, whose steps are timed"
+    )
     parser.add_argument("--fault", choices=("kill", "roll"), help="kill a replica, or restart each in turn")
     parser.add_argument(
         "--after", type=float, default=0, help="watch the memory so long; sessions end at 120 s"
@@ -345,7 +377,10 @@ def main() -> None:
     chosen = parsed()
     with Cluster(chosen.replicas, chosen.port) as cluster:
         found = asyncio.run(classroom(cluster, chosen))
-    setting = {name: getattr(chosen, name) for name in ("readers", "seconds", "replicas", "steps", "after")}
+    setting = {
+        name: getattr(chosen, name)
+        for name in ("readers", "seconds", "replicas", "steps", "after", "browsers")
+    }
     machine = {"cores": os.cpu_count(), "python": platform.python_version()}
     text = json.dumps({"setting": setting | machine, **found}, indent=2)
     print(text)

@@ -10,15 +10,21 @@ export default function ({parentElement, data}) {
   pieces.className = 'pieces';
   pieces.setAttribute('role', 'group');
   pieces.setAttribute('aria-label', data.label);
+  let word;  // its pieces stay on one line, a full stop with the word before it
   for (const piece of data.pieces) {
     if (piece.space) pieces.append(' ');
+    if (piece.space || !word) {
+      word = document.createElement('span');
+      word.className = 'word';
+      pieces.append(word);
+    }
     const node = document.createElement('button');
     node.className = 'piece';
     node.append(piece.text);
     const said = document.createElement('span');
     said.textContent = piece.said;
     node.append(said);
-    pieces.append(node);
+    word.append(node);
   }
   const whole = document.createElement('div');
   whole.className = 'quiet';

@@ -6,6 +6,7 @@ Shapes: L layers, H heads, Q queries, K keys, N rows, M columns. A marker a head
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -154,15 +155,7 @@ def tiles(
     figure.update_layout(
         shapes=shapes,
         coloraxis=signed_scale(palette, limit),
-        xaxis={
-            **PLAIN,
-            "side": "top",
-            "tickvals": list(range(heads)),
-            "ticktext": [str(head + 1) for head in range(heads)],
-            "title": {"text": _("head"), "font": {"size": 14, "color": palette.quiet}},
-            "range": [-0.5, heads - 0.5],
-            "automargin": True,
-        },
+        xaxis=_across(heads, palette),
         yaxis={
             **PLAIN,
             "tickvals": [row for row, _layer in ticks],
@@ -231,6 +224,19 @@ def shares(
     return figure
 
 
+def _across(heads: int, palette: Palette) -> dict[str, Any]:
+    """The axis along which heads stand, from 1."""
+    return {
+        **PLAIN,
+        "side": "top",
+        "tickvals": list(range(heads)),
+        "ticktext": [str(head + 1) for head in range(heads)],
+        "title": {"text": _("head"), "font": {"size": 14, "color": palette.quiet}},
+        "range": [-0.5, heads - 0.5],
+        "automargin": True,
+    }
+
+
 def _printed(values: Floats, template: str, name: str) -> go.Heatmap:
     """Shares as cells with their number in them."""
     return go.Heatmap(
@@ -268,15 +274,7 @@ def grades(values: Floats, chosen: Head, palette: Palette) -> go.Figure:
                 "y1": chosen.layer + 0.5, "line": {"color": palette.accent, "width": 3},
             }
         ],
-        xaxis={
-            **PLAIN,
-            "side": "top",
-            "tickvals": list(range(heads)),
-            "ticktext": [str(head + 1) for head in range(heads)],
-            "title": {"text": _("head"), "font": {"size": 14, "color": palette.quiet}},
-            "range": [-0.5, heads - 0.5],
-            "automargin": True,
-        },
+        xaxis=_across(heads, palette),
         yaxis={
             **PLAIN,
             "tickvals": list(range(layers)),

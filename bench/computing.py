@@ -206,9 +206,9 @@ def slopes(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]
 
 def arrays(trace: Trace) -> int:
     """Bytes of all numbers that a trace holds."""
-    parts = (trace, trace.encoder, trace.decoder, trace.cross, trace.source_embedding, trace.target_embedding)
-    parts += (trace.encoder_added, trace.decoder_added, trace.cross_added)  # type: ignore[assignment]
-    parts += (trace.encoder_fed, trace.decoder_fed)  # type: ignore[assignment]
+    parts: list[object] = [trace]
+    for each in (trace.attention, trace.sublayers, trace.feeds, trace.embeddings):
+        parts += each.values()
     return sum(
         value.nbytes for part in parts for value in vars(part).values() if isinstance(value, np.ndarray)
     )

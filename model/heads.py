@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model import words
-from model.trace import KINDS, Flags, Floats, Head, Kind, Stages, Trace
+from model.trace import KINDS, Flags, Floats, Head, Kind, Trace
 
 Counts = NDArray[np.int64]
 Role = Literal["previous", "next", "same", "first", "end", "mark", "broad", "align out", "align in"]
@@ -227,15 +227,15 @@ def random_weights(trace: Trace, kind: Kind, seed: int) -> Floats:
 
 def randomised(trace: Trace, seed: int) -> Trace:
     """The trace with one layer of one random head in every kind: the baseline of every measure here."""
-    parts: dict[str, Stages] = {
+    parts = {
         kind: replace(
-            trace.stages(kind),
+            trace.seen(kind),
             weights=random_weights(trace, kind, seed),
             allowed=trace.allowed(kind)[:1, :1],
         )
-        for kind in KINDS
+        for kind in trace.kinds
     }
-    return replace(trace, **parts)  # type: ignore[arg-type]
+    return replace(trace, attention=parts)
 
 
 # --- rollout ----------------------------------------------------------------------------------------------
@@ -247,21 +247,23 @@ def rollout(trace: Trace, kind: Kind) -> Floats:
     Attention rollout (Abnar and Zuidema 2020): half of a row stays, half is mixed by the mean of the
     heads, Ã = (I + mean W) / 2, and layers multiply. Encoder: (L, S, S). Decoder and cross, which are one
     stream: (L, T, S + T), English first; a cross-attention mixes in what the encoder's rows hold.
-    Rows sum to 1, but for those that had a row with nothing allowed on their way.
+    In a decoder that stands alone: (L, T, T). Rows sum to 1, but for those that had a row with nothing
+    allowed on their way.
     """
     read = np.eye(len(trace.source), dtype=np.float32)
     layers = []
-    for weights in trace.encoder.weights.mean(axis=1):
+    for weights in trace.weights("encoder").mean(axis=1) if "encoder" in trace.kinds else ():
         read = (read + weights @ read) / 2
         layers.append(read)
     if kind == "encoder":
         return np.stack(layers)
-    size = len(trace.target)
+    size, crosses = len(trace.target), "cross" in trace.kinds
     mixed = np.concatenate([np.zeros((size, len(trace.source))), np.eye(size)], axis=1).astype(np.float32)
     below = np.concatenate([read, np.zeros((len(trace.source), size), np.float32)], axis=1)
     layers = []
-    for own, cross in zip(trace.decoder.weights.mean(axis=1), trace.cross.weights.mean(axis=1), strict=True):
+    for layer, own in enumerate(trace.weights("decoder").mean(axis=1)):
         mixed = (mixed + own @ mixed) / 2
-        mixed = (mixed + cross @ below) / 2
+        if crosses:
+            mixed = (mixed + trace.weights("cross")[layer].mean(axis=0) @ below) / 2
         layers.append(mixed)
     return np.stack(layers)

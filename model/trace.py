@@ -5,17 +5,21 @@ Shapes: L layers, H heads, Q queries, K keys, S source, T target, D d_model, d w
 V vocabulary.
 """
 
-from dataclasses import dataclass, fields
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+Name = TypeVar("Name", bound=str)
+Part = TypeVar("Part")
 
 Kind = Literal["encoder", "decoder", "cross"]
-KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")  # all there are; `Trace.kinds` are a model's own
+Side = Literal["source", "target"]  # the two sentences; a model may have one of them alone
 
 
 @dataclass(frozen=True)
@@ -104,14 +108,19 @@ class TextError(ValueError):
         return type(self), (self.code, self.got, self.limit)
 
 
+class AbsentError(LookupError):
+    """Something that this trace does not show: its model has no such part, or its file held no more."""
+
+
 class _Arrays:
     """Makes every array of a dataclass read-only, after construction and after unpickling."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            for array in value.values() if isinstance(value, Mapping) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -119,15 +128,25 @@ class _Arrays:
 
 
 @dataclass(frozen=True, eq=False)
-class Stages(_Arrays):
-    """What the attentions of one kind computed, in every layer and head."""
+class Seen(_Arrays):
+    """Where the attentions of one kind looked, in every layer and head: the least that can be drawn."""
+
+    weights: Floats  # (L, H, Q, K)  softmax over the allowed keys, or equal; exactly 0 elsewhere
+    allowed: Flags  # (L, H, Q, K)  True where the query may look
+    scores: Floats | None = None  # (L, H, Q, K)  what softmax was taken of, before the mask
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stages(Seen):
+    """The same with all that stands before and after it.
+
+    `scores` are QKᵀ/√d, but for additive attention. Keys and values are as wide as each other there too,
+    or not: d is then the width of the values in `v` and `output`.
+    """
 
     q: Floats  # (L, H, Q, d)
     k: Floats  # (L, H, K, d)
     v: Floats  # (L, H, K, d)
-    scores: Floats  # (L, H, Q, K)  QKᵀ/√d, before the mask
-    allowed: Flags  # (L, H, Q, K)  True where the query may look
-    weights: Floats  # (L, H, Q, K)  softmax over the allowed keys, or equal; exactly 0 elsewhere
     output: Floats  # (L, H, Q, d)  weights times v; 0 for a removed head
 
 
@@ -163,86 +182,133 @@ class Candidate:
     log_prob: float
 
 
-@dataclass(frozen=True, eq=False)
+def _nothing() -> Floats:
+    return np.zeros((0, 0), np.float32)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Trace(_Arrays):
-    """Everything one forward pass showed: encoder over the source, decoder over the finished target.
+    """Everything one forward pass showed. A side that the model has not is without pieces.
 
     Row t of the decoder and of the cross-attention is the query `target[t]`, the piece that goes in;
-    the piece that this row helped to choose is `comes_out[t]`.
+    the piece that this row helped to choose is `comes_out[t]`. An encoder that fills gaps predicts at its
+    own places: there `comes_out` and all that is said of it stand beside `source`.
     """
 
-    text: str  # the source, cleaned
+    text: str  # the source, cleaned; of a decoder alone what it goes on from
     change: Change
-    source: tuple[str, ...]  # pieces as a reader knows them, </s> last, appended pads after it
-    target: tuple[str, ...]  # the pieces that go in: <s> first
-    source_ids: tuple[int, ...]  # what the model reads for them
-    target_ids: tuple[int, ...]
-    comes_out: tuple[str, ...]  # the pieces that come out: the same, one place on, </s> last
-    source_spaces: tuple[bool, ...]  # whether a space stands before the piece
-    target_spaces: tuple[bool, ...]
-    unknown: tuple[str, ...]  # pieces of source or target that the model reads as <unk>
-    translation: str  # the target as text
-    forced: bool  # the target was given, not chosen by the model
-    cut: bool  # the length limit ended the translation, not </s>
-    encoder: Stages
-    decoder: Stages
-    cross: Stages
-    encoder_added: Added  # Add & Norm around the attention of each kind
-    decoder_added: Added
-    cross_added: Added
-    encoder_fed: Fed  # the feed-forward network that ends each encoder layer
-    decoder_fed: Fed
-    source_embedding: Embedding
-    target_embedding: Embedding
-    log_probs: Floats  # (T, V)  of every piece, next after target[: t + 1]
-    piece_log_probs: Floats  # (T,)  of comes_out[t]; 0 for an appended pad, which nothing predicts
-    candidates: tuple[tuple[Candidate, ...], ...]  # the ten likeliest next pieces of each row
+    attention: Mapping[Kind, Seen]  # of the kinds that the model has, in the order of `KINDS`
+    source: tuple[str, ...] = ()  # pieces as a reader knows them, </s> last, appended pads after it
+    target: tuple[str, ...] = ()  # the pieces that go in: <s> first
+    source_ids: tuple[int, ...] = ()  # what the model reads for them
+    target_ids: tuple[int, ...] = ()
+    comes_out: tuple[str, ...] = ()  # the pieces that come out: the same, one place on, </s> last
+    source_spaces: tuple[bool, ...] = ()  # whether a space stands before the piece
+    target_spaces: tuple[bool, ...] = ()
+    languages: Mapping[Side, str] = field(default_factory=dict)  # "en", "fr"; none where nobody knows
+    unknown: tuple[str, ...] = ()  # pieces of source or target that the model reads as <unk>
+    translation: str = ""  # the target as text
+    forced: bool = False  # the target was given, not chosen by the model
+    cut: bool = False  # the length limit ended the translation, not </s>
+    given: int = 0  # pieces of `target` after <s> that a reader gave to a decoder, which wrote the rest
+    gaps: tuple[int, ...] = ()  # places of `source` that were hidden behind [MASK]
+    hidden: tuple[str, ...] = ()  # the piece behind each of them; "" where a reader typed the gap
+    sublayers: Mapping[Kind, Added] = field(default_factory=dict)  # Add & Norm around each attention
+    feeds: Mapping[Side, Fed] = field(default_factory=dict)  # the network that ends each layer of a side
+    embeddings: Mapping[Side, Embedding] = field(default_factory=dict)
+    states: Mapping[Side, Floats] = field(default_factory=dict)  # (T, D)  of a recurrent network
+    log_probs: Floats = field(default_factory=_nothing)  # (T, V)  of every piece, next after target[: t + 1]
+    # (T,)  of comes_out[t], in a gap of what was hidden; 0 for an appended pad, which nothing predicts
+    piece_log_probs: Floats = field(default_factory=_nothing)
+    candidates: tuple[tuple[Candidate, ...], ...] = ()  # the ten likeliest next pieces of each row
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(self.attention)
+
+    @property
+    def predicts(self) -> Side | None:
+        """The side whose rows choose pieces; None where nothing is predicted."""
+        if not self.comes_out:
+            return None
+        return "target" if self.target else "source"
+
+    def seen(self, kind: Kind) -> Seen:
+        """Raises AbsentError for a kind that the model has not, as do all that take a kind."""
+        if kind not in self.attention:
+            raise AbsentError(f"no {kind} attention, only: {', '.join(self.kinds) or 'none'}")
+        return self.attention[kind]
 
     def stages(self, kind: Kind) -> Stages:
-        return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+        """Raises AbsentError where no more than weights are known."""
+        seen = self.seen(kind)
+        if not isinstance(seen, Stages):
+            raise AbsentError(f"of the {kind} attention the weights alone are known")
+        return seen
 
     def added(self, kind: Kind) -> Added:
-        return {"encoder": self.encoder_added, "decoder": self.decoder_added, "cross": self.cross_added}[kind]
+        return _of(self.sublayers, kind)
 
     def fed(self, kind: Kind) -> Fed:
         """The feed-forward networks on the side of a kind's queries."""
-        return self.encoder_fed if kind == "encoder" else self.decoder_fed
+        return _of(self.feeds, asks(kind))
+
+    def embedding(self, side: Side) -> Embedding:
+        return _of(self.embeddings, side)
 
     def entering(self, kind: Kind, layer: int) -> Floats:
         """(Q, D): what a layer's attention asks with, that is the x of its Add & Norm."""
         if kind == "cross":
-            return self.decoder_added.out[layer]
-        if layer:
-            return self.fed(kind).out[layer - 1]
-        return (self.source_embedding if kind == "encoder" else self.target_embedding).sum
+            return self.added("decoder").out[layer]
+        return self.fed(kind).out[layer - 1] if layer else self.embedding(asks(kind)).sum
 
     def read(self, kind: Kind, layer: int) -> Floats:
         """(K, D): what a layer's attention reads, from which keys and values are made."""
-        return self.encoder_fed.out[-1] if kind == "cross" else self.entering(kind, layer)
+        return self.fed("encoder").out[-1] if kind == "cross" else self.entering(kind, layer)
 
     def weights(self, kind: Kind) -> Floats:
         """(L, H, Q, K). Rows sum to 1, but for the rows that `empty` flags."""
-        return self.stages(kind).weights
+        return self.seen(kind).weights
 
     def scores(self, kind: Kind) -> Floats:
         """(L, H, Q, K), before the mask."""
-        return self.stages(kind).scores
+        scores = self.seen(kind).scores
+        if scores is None:
+            raise AbsentError(f"the scores of the {kind} attention are not known")
+        return scores
 
     def allowed(self, kind: Kind) -> Flags:
         """(L, H, Q, K), True where a query may look."""
-        return self.stages(kind).allowed
+        return self.seen(kind).allowed
 
     def empty(self, kind: Kind) -> Flags:
         """(L, H, Q), True for a row with nothing allowed: its weights and output are 0."""
         return np.logical_not(self.allowed(kind).any(axis=-1))
 
+    def pieces(self, side: Side) -> tuple[str, ...]:
+        return self.source if side == "source" else self.target
+
     def axes(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The pieces along (queries, keys)."""
-        queries = self.source if kind == "encoder" else self.target
-        keys = self.target if kind == "decoder" else self.source
-        return queries, keys
+        return self.pieces(asks(kind)), self.pieces(asked(kind))
 
     @property
     def log_prob(self) -> float:
         """Natural logarithm of the model's probability of the whole target, </s> included."""
         return float(self.piece_log_probs.sum())
+
+
+def asks(kind: Kind) -> Side:
+    """The side whose pieces are the queries of a kind."""
+    return "source" if kind == "encoder" else "target"
+
+
+def asked(kind: Kind) -> Side:
+    """The side whose pieces are its keys."""
+    return "target" if kind == "decoder" else "source"
+
+
+def _of(parts: Mapping[Name, Part], name: Name) -> Part:
+    if name not in parts:
+        raise AbsentError(f"nothing is known of {name} here, only of: {', '.join(parts) or 'none'}")
+    return parts[name]

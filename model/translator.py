@@ -114,16 +114,22 @@ class Translator:
             forced=isinstance(target, str),
             cut=not isinstance(target, str)
             and len(pieces) >= limit(len(source) - change.source_pads, self.model.config),
-            encoder=_stages(encoded.seen),
-            decoder=_stages([seen.decoder for seen in decoded.seen]),
-            cross=_stages([seen.cross for seen in decoded.seen]),
-            encoder_added=_added([done[0] for done in encoded.done]),
-            decoder_added=_added([done[0] for done in decoded.done]),
-            cross_added=_added([done[1] for done in decoded.done]),
-            encoder_fed=_fed([done[-1] for done in encoded.done]),
-            decoder_fed=_fed([done[-1] for done in decoded.done]),
-            source_embedding=_embedding(encoded.embedded),
-            target_embedding=_embedding(decoded.embedded),
+            attention={
+                "encoder": _stages(encoded.seen),
+                "decoder": _stages([seen.decoder for seen in decoded.seen]),
+                "cross": _stages([seen.cross for seen in decoded.seen]),
+            },
+            sublayers={
+                "encoder": _added([done[0] for done in encoded.done]),
+                "decoder": _added([done[0] for done in decoded.done]),
+                "cross": _added([done[1] for done in decoded.done]),
+            },
+            feeds={
+                "source": _fed([done[-1] for done in encoded.done]),
+                "target": _fed([done[-1] for done in decoded.done]),
+            },
+            embeddings={"source": _embedding(encoded.embedded), "target": _embedding(decoded.embedded)},
+            languages={"source": "en", "target": "fr"},
             log_probs=log_probs.numpy(),
             piece_log_probs=chosen.numpy(),
             candidates=tuple(

@@ -25,7 +25,7 @@ from model import checkpoint
 from model.attention import MultiHeadAttention
 from model.config import Config
 from model.tokenizer import Tokenizer
-from model.trace import KINDS, Trace
+from model.trace import Trace
 from model.training.loop import SHIP, Recipe, Run
 from model.transformer import Transformer
 from model.translator import Translator
@@ -158,10 +158,10 @@ def random_model(seed: int = 0, sharp: float = 1.0, **sizes: int) -> Transformer
 
 def arrays(trace: Trace) -> dict[str, np.ndarray]:
     """Every array of a trace by its name."""
-    parts = {kind: trace.stages(kind) for kind in KINDS}
-    parts |= {"": trace, "source": trace.source_embedding, "target": trace.target_embedding}
-    parts |= {f"{kind} added": trace.added(kind) for kind in KINDS}
-    parts |= {"source fed": trace.encoder_fed, "target fed": trace.decoder_fed}
+    parts = {kind: trace.stages(kind) for kind in trace.kinds}
+    parts |= {"": trace, **trace.embeddings}
+    parts |= {f"{kind} added": added for kind, added in trace.sublayers.items()}
+    parts |= {f"{side} fed": fed for side, fed in trace.feeds.items()}
     found = {f"{name}.{f.name}": getattr(part, f.name) for name, part in parts.items() for f in fields(part)}
     return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
 

@@ -181,7 +181,7 @@ def test_a_row_reads_for_the_piece_that_comes_out_or_the_one_that_goes_in(trace:
     columns = word_of(trace.source, trace.source_spaces)
     piece = next(t for t in range(len(rows)) if (rows == rows[t]).sum() == 1)
     key = next(s for s in range(len(columns)) if (columns == columns[s]).sum() == 1)
-    alone = trace.cross.weights[..., piece, key]
+    alone = trace.weights("cross")[..., piece, key]
     assert np.allclose(out.weights[..., rows[piece], columns[key]], alone, atol=1e-6)
     assert np.allclose(out.weights.sum(axis=-1), 1, atol=1e-5)
 

@@ -70,7 +70,7 @@ def test_each_sub_layer_is_in_the_trace_with_its_own_shape(trace: Trace) -> None
         for layer in range(L):
             assert trace.entering(kind, layer).shape == (queries, D)
             assert trace.read(kind, layer).shape == (keys, D)
-    for part in (trace.cross_added, trace.encoder_fed):
+    for part in (trace.added("cross"), trace.fed("encoder")):
         with pytest.raises(ValueError, match="read-only"):
             part.out[...] = 0
 
@@ -86,7 +86,7 @@ def test_add_and_norm_is_the_norm_of_what_entered_plus_the_update(
             added, fed = trace.added(kind), trace.fed(kind)
             total = trace.entering(kind, layer) + added.update[layer]
             np.testing.assert_allclose(added.out[layer], layer_norm(first, total), atol=1e-5)
-            entered = (trace.encoder_added if kind == "encoder" else trace.cross_added).out[layer]
+            entered = trace.added("encoder" if kind == "encoder" else "cross").out[layer]
             np.testing.assert_allclose(
                 fed.out[layer], layer_norm(last, entered + fed.update[layer]), atol=1e-5
             )
@@ -102,7 +102,7 @@ def test_the_hidden_row_is_relu_and_reproduces_the_update(translator: Translator
         assert 0 < (fed.hidden == 0).mean() < 1
         for layer in range(L):
             network = side[layer].feed_forward
-            entered = (trace.encoder_added if kind == "encoder" else trace.cross_added).out[layer]
+            entered = trace.added("encoder" if kind == "encoder" else "cross").out[layer]
             w_1, w_2 = (each.weight.numpy().T for each in (network.w_1, network.w_2))
             hidden = np.maximum(0, entered @ w_1 + network.w_1.bias.numpy())
             np.testing.assert_allclose(fed.hidden[layer], hidden, atol=1e-5)
@@ -136,8 +136,8 @@ def test_q_k_and_v_come_from_what_the_page_says_and_through_the_matrices_it_show
         projected = x @ getattr(learned, f"w_{name}") + getattr(learned, f"b_{name}")
         np.testing.assert_allclose(getattr(seen, name)[layer, head], projected, atol=1e-5)
     if kind == "cross":
-        np.testing.assert_array_equal(read, trace.encoder_fed.out[-1])
-        np.testing.assert_array_equal(asking, trace.decoder_added.out[layer])
+        np.testing.assert_array_equal(read, trace.fed("encoder").out[-1])
+        np.testing.assert_array_equal(asking, trace.added("decoder").out[layer])
     elif layer:
         np.testing.assert_array_equal(asking, trace.fed(kind).out[layer - 1])
 

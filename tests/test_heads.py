@@ -83,7 +83,7 @@ def with_rows(trace: Trace, kind: Kind, rows: np.ndarray) -> Trace:
     """The trace whose every head of a kind has these weights (Q, K)."""
     stages = trace.stages(kind)
     weights = np.broadcast_to(rows, stages.weights.shape).astype(np.float32)
-    return replace(trace, **{kind: replace(stages, weights=weights)})  # type: ignore[arg-type]
+    return replace(trace, attention={**trace.attention, kind: replace(stages, weights=weights)})
 
 
 def pointing(trace: Trace, kind: Kind, keys: list[int]) -> Trace:
@@ -245,7 +245,7 @@ def test_an_aligning_head_reads_a_linked_word_for_the_piece_that_comes_out_or_go
 
 
 def test_rows_of_a_rollout_sum_to_1_after_every_layer(trace: Trace) -> None:
-    layers = trace.encoder.weights.shape[0]
+    layers = trace.weights("encoder").shape[0]
     assert rollout(trace, "encoder").shape == (layers, S, S)
     for kind in ("decoder", "cross"):
         assert rollout(trace, kind).shape == (layers, T, S + T)
@@ -257,7 +257,7 @@ def test_rows_of_a_rollout_sum_to_1_after_every_layer(trace: Trace) -> None:
 def test_an_encoders_rollout_is_the_product_of_its_layers_with_half_of_each_row_kept(trace: Trace) -> None:
     """Abnar and Zuidema 2020: Ã = (W + I) / 2 normalised, R = Ã_L ... Ã_1."""
     product = np.eye(S)
-    for weights, found in zip(trace.encoder.weights, rollout(trace, "encoder"), strict=True):
+    for weights, found in zip(trace.weights("encoder"), rollout(trace, "encoder"), strict=True):
         mixed = weights.mean(axis=0) + np.eye(S)
         product = mixed / mixed.sum(axis=-1, keepdims=True) @ product
         assert np.allclose(found, product, atol=1e-5)
@@ -267,15 +267,15 @@ def test_a_decoders_rollout_is_the_same_product_over_both_sentences_at_once(trac
     """One chain of square matrices over English and French rows together, worked out as such."""
     size, eye = S + T, np.eye(S + T)
     product = eye.copy()
-    for weights in trace.encoder.weights.mean(axis=1):
+    for weights in trace.weights("encoder").mean(axis=1):
         step = eye.copy()
         step[:S, :S] = (np.eye(S) + weights) / 2
         product = step @ product
     for layer in range(3):
         own, cross = eye.copy(), eye.copy()
-        own[S:, S:] = (np.eye(T) + trace.decoder.weights[layer].mean(axis=0)) / 2
+        own[S:, S:] = (np.eye(T) + trace.weights("decoder")[layer].mean(axis=0)) / 2
         cross[S:, S:] /= 2
-        cross[S:, :S] = trace.cross.weights[layer].mean(axis=0) / 2
+        cross[S:, :S] = trace.weights("cross")[layer].mean(axis=0) / 2
         product = cross @ own @ product
         assert product.shape == (size, size)
         assert np.allclose(rollout(trace, "cross")[layer], product[S:], atol=1e-5)

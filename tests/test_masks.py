@@ -145,8 +145,8 @@ def test_removing_a_head_equals_zeroing_its_columns_of_w_o(translator: Translato
 def test_positions_off_adds_nothing_to_either_sentence(translator: Translator, trace: Trace) -> None:
     changed = alone(translator, positions="off")
     for after, before in (
-        (changed.source_embedding, trace.source_embedding),
-        (changed.target_embedding, trace.target_embedding),
+        (changed.embedding("source"), trace.embedding("source")),
+        (changed.embedding("target"), trace.embedding("target")),
     ):
         assert not after.positions.any()
         np.testing.assert_array_equal(after.sum, before.pieces)
@@ -155,7 +155,7 @@ def test_positions_off_adds_nothing_to_either_sentence(translator: Translator, t
 def test_a_shuffle_deals_the_same_positions_out_anew_fixed_by_its_seed(translator: Translator) -> None:
     def shuffled(seed: int) -> list[np.ndarray]:
         trace = alone(translator, positions="shuffled", seed=seed, source_pads=3, target_pads=2)
-        return [trace.source_embedding.positions, trace.target_embedding.positions]
+        return [trace.embedding("source").positions, trace.embedding("target").positions]
 
     for first, again, other, pads in zip(shuffled(1), shuffled(1), shuffled(2), (3, 2), strict=True):
         in_order = sinusoids(torch.arange(len(first)), 22).numpy()
@@ -170,11 +170,11 @@ def test_a_shuffle_deals_the_same_positions_out_anew_fixed_by_its_seed(translato
 @pytest.mark.parametrize("shift", [5, -3])
 def test_a_shift_encodes_the_shifted_positions(translator: Translator, trace: Trace, shift: int) -> None:
     changed = alone(translator, shift=shift)
-    for embedding in (changed.source_embedding, changed.target_embedding):
+    for embedding in (changed.embedding("source"), changed.embedding("target")):
         moved = sinusoids(torch.arange(len(embedding.sum)) + shift, 22).numpy()
         np.testing.assert_array_equal(embedding.positions, moved)
         np.testing.assert_array_equal(embedding.sum, embedding.pieces + moved)
-    np.testing.assert_array_equal(changed.source_embedding.pieces, trace.source_embedding.pieces)
+    np.testing.assert_array_equal(changed.embedding("source").pieces, trace.embedding("source").pieces)
 
 
 def test_scale_off_multiplies_the_scores_by_the_root_of_d_k(translator: Translator, trace: Trace) -> None:
@@ -206,7 +206,7 @@ def test_pads_get_no_weight_and_leave_the_real_rows_alone(
             np.testing.assert_allclose(getattr(after, name)[..., :rows, :], getattr(before, name), atol=1e-5)
         assert (after.weights[..., keys:] == 0).all()
         assert not after.allowed[..., keys:].any()
-    np.testing.assert_allclose(padded.source_embedding.sum[:s], trace.source_embedding.sum, atol=1e-6)
+    np.testing.assert_allclose(padded.embedding("source").sum[:s], trace.embedding("source").sum, atol=1e-6)
     np.testing.assert_allclose(padded.log_probs[:t], trace.log_probs, atol=1e-5)
     assert not padded.piece_log_probs[t:].any()
     assert padded.log_prob == pytest.approx(trace.log_prob, abs=1e-4)

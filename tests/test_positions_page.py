@@ -157,7 +157,7 @@ def test_the_points_on_the_circle_are_the_encoding(
 def test_the_sum_is_embedding_times_the_root_plus_position(
     trace: Trace, translator: Translator, encoding: np.ndarray, side: str
 ) -> None:
-    embedding = trace.source_embedding if side == "source" else trace.target_embedding
+    embedding = trace.embedding(side)
     ids = trace.source_ids if side == "source" else trace.target_ids
     table = translator.model.embedding.weight.numpy()
     np.testing.assert_allclose(embedding.pieces, table[list(ids)] * math.sqrt(D), atol=1e-6)
@@ -170,7 +170,7 @@ def test_the_sum_is_embedding_times_the_root_plus_position(
 
 
 def test_norms_and_shares_are_those_of_each_piece(trace: Trace) -> None:
-    embedding = trace.source_embedding
+    embedding = trace.embedding("source")
     lengths, parts = order.norms(embedding), order.shares(embedding)
     for row in range(len(trace.source)):
         piece, position, total = (
@@ -221,7 +221,7 @@ def test_without_positions_swapping_words_only_permutes(
         for name in ("q", "k", "v", "scores", "weights", "output"):
             mine, theirs = getattr(before.stages(kind), name), getattr(after.stages(kind), name)
             np.testing.assert_allclose(mine, theirs, atol=1e-5, err_msg=f"{kind} {name}")
-    np.testing.assert_allclose(before.source_embedding.sum, after.source_embedding.sum, atol=1e-6)
+    np.testing.assert_allclose(before.embedding("source").sum, after.embedding("source").sum, atol=1e-6)
     np.testing.assert_allclose(before.piece_log_probs, after.piece_log_probs, atol=1e-4)
 
 
@@ -337,11 +337,11 @@ def test_the_loss_by_shift_is_drawn_as_measured() -> None:
 
 def test_places_are_read_back_from_the_encodings(translator: Translator, encoding: np.ndarray) -> None:
     shuffled = translator.trace(TEXT, FORCED, Change(positions="shuffled", seed=4))
-    places = order.places(shuffled.source_embedding.positions, encoding)
+    places = order.places(shuffled.embedding("source").positions, encoding)
     assert sorted(places) == list(range(7))
     assert places == np.random.default_rng(4).permutation(7).tolist()
     shifted = translator.trace(TEXT, FORCED, Change(shift=23))
-    assert order.places(shifted.source_embedding.positions, encoding) == list(range(23, 30))
+    assert order.places(shifted.embedding("source").positions, encoding) == list(range(23, 30))
 
 
 # --- the page ---------------------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from viz.reading import Map, aloud, facts, favourite, find, number, percent, res
 def with_weights(trace: Trace, kind: Kind, weights: np.ndarray) -> Trace:
     """The trace with other weights in one kind."""
     stages: Stages = trace.stages(kind)
-    return replace(trace, **{kind: replace(stages, weights=weights.astype(np.float32))})
+    return replace(
+        trace, attention={**trace.attention, kind: replace(stages, weights=weights.astype(np.float32))}
+    )
 
 
 def one_head(trace: Trace, kind: Kind, layer: int, head: int, rows: list[int]) -> Trace:

@@ -47,7 +47,7 @@ def test_every_array_has_its_own_shape_and_no_two_axes_are_as_long(trace: Trace)
         assert (trace.weights(kind), trace.scores(kind)) == (stages.weights, stages.scores)
         assert tuple(map(len, trace.axes(kind))) == (queries, keys)
         assert trace.empty(kind).shape == (L, H, queries)
-    for embedding, length in ((trace.source_embedding, S), (trace.target_embedding, T)):
+    for embedding, length in ((trace.embedding("source"), S), (trace.embedding("target"), T)):
         assert embedding.pieces.shape == embedding.positions.shape == embedding.sum.shape == (length, D)
     assert trace.log_probs.shape == (T, V)
     assert trace.piece_log_probs.shape == (T,)
@@ -127,7 +127,7 @@ def test_a_given_target_is_read_and_not_chosen(translator: Translator, tokenizer
     assert forced.translation == "L'école !"
     assert forced.target == ("<s>", *(piece.text for piece in tokenizer.encode("L'école !")))
     assert own.translation == translator.translate(TEXT)
-    assert forced.encoder.weights.tobytes() == own.encoder.weights.tobytes()
+    assert forced.weights("encoder").tobytes() == own.weights("encoder").tobytes()
 
 
 def test_forcing_the_models_own_translation_shows_the_same(trained: Translator) -> None:
@@ -215,7 +215,7 @@ def test_a_trace_cannot_be_written_to_even_after_a_pickle(trace: Trace, pickled:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
         assert not array.flags.writeable, name
-    for value in (held, held.encoder, held.source_embedding, held.change):
+    for value in (held, held.stages("encoder"), held.embedding("source"), held.change):
         with pytest.raises(FrozenInstanceError):
             value.text = "other"
 

@@ -243,11 +243,11 @@ def test_add_and_norm_do_what_the_change_says(translator: Translator, change: Ch
     for layer in range(3):
         one, other = model.encoder[layer], model.decoder_layers[layer]
         steps = [
-            (one.add_1, trace.entering("encoder", layer), trace.encoder_added),
-            (one.add_2, trace.encoder_added.out[layer], trace.encoder_fed),
-            (other.add_1, trace.entering("decoder", layer), trace.decoder_added),
-            (other.add_2, trace.entering("cross", layer), trace.cross_added),
-            (other.add_3, trace.cross_added.out[layer], trace.decoder_fed),
+            (one.add_1, trace.entering("encoder", layer), trace.added("encoder")),
+            (one.add_2, trace.added("encoder").out[layer], trace.fed("encoder")),
+            (other.add_1, trace.entering("decoder", layer), trace.added("decoder")),
+            (other.add_2, trace.entering("cross", layer), trace.added("cross")),
+            (other.add_3, trace.added("cross").out[layer], trace.fed("decoder")),
         ]
         for step, x, done in steps:
             total = done.update[layer] + (x if change.residual else 0)
@@ -279,8 +279,8 @@ def test_without_add_or_norm_the_model_writes_what_its_own_passes_say(
 def test_the_flow_is_what_a_trace_and_torchs_own_backward_say(translator: Translator, change: Change) -> None:
     trace = translator.trace(TEXT, FORCED, change)
     seen = norms.flow(translator.model, trace.source_ids, trace.target_ids, change)
-    read = [trace.source_embedding.sum, *trace.encoder_fed.out]
-    written = [trace.target_embedding.sum, *trace.decoder_fed.out]
+    read = [trace.embedding("source").sum, *trace.fed("encoder").out]
+    written = [trace.embedding("target").sum, *trace.fed("decoder").out]
     for ours, rows in ((seen.encoder, read), (seen.decoder, written)):
         np.testing.assert_allclose(ours, [np.linalg.norm(x, axis=-1).mean() for x in rows], rtol=1e-4)
     assert math.isclose(seen.loss, -trace.log_prob / len(trace.comes_out), rel_tol=1e-4)

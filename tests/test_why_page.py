@@ -186,7 +186,7 @@ def test_what_was_measured_is_kept_for_those_sizes_only(monkeypatch: pytest.Monk
 def test_the_sentence_is_counted_by_its_pieces() -> None:
     at = opened(why_cost="sentence", text="I am a student.")
     trace = cache.trace(cache.MODEL, "I am a student.")
-    n, d = len(trace.source), trace.source_embedding.sum.shape[1]
+    n, d = len(trace.source), trace.embedding("source").sum.shape[1]
     assert f"= **{n * n * d:,}** multiplications" in said(at)
     (bars,) = charts(at)[0]["data"]
     config = cache.config()

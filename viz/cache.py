@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -105,9 +105,11 @@ class Store:
 
 
 def nbytes(value: object) -> int:
-    """The bytes of all arrays in a dataclass."""
+    """The bytes of all arrays in a dataclass, those in its mappings too."""
     if isinstance(value, np.ndarray):
         return value.nbytes
+    if isinstance(value, Mapping):
+        return sum(map(nbytes, value.values()))
     if is_dataclass(value):
         return sum(nbytes(getattr(value, field.name)) for field in fields(value))
     return 0

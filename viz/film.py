@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model import words
-from model.trace import Floats, Kind, Trace
+from model.trace import Floats, Kind, Trace, asked
 from viz import player
 from viz.player import Reel
-from viz.reading import Map, kind_name, percent, side
+from viz.reading import Map, kind_name, percent
 from viz.text import _
 from viz.theme import Palette
 
@@ -113,7 +113,7 @@ def show(
         {
             "title": kind_name(part.kind).capitalize(),
             "keys": part.keys,
-            "side": side(part.kind, "key"),
+            "side": asked(part.kind),
             "rows": [
                 [round(float(weight), 6) for weight in row[:seen]]
                 for row, seen in zip(part.weights, part.seen, strict=True)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model.trace import Embedding, Floats, Kind, Stages, Trace
-from viz.reading import side
+from model.trace import Embedding, Floats, Kind, Stages, Trace, asks
 
 SPECIAL = (
     4  # ids below are <pad>, <s>, </s> and <unk>; of these only <unk> can stand twice by a reader's doing
@@ -71,21 +70,27 @@ def put_back(swapped: Trace, order: NDArray[np.int64]) -> Trace:
         return replace(stages, **arrays)
 
     maps = ("scores", "allowed", "weights")
-    embedding = swapped.source_embedding
+    embedding = swapped.embedding("source")
     return replace(
         swapped,
         source=tuple(swapped.source[index] for index in old),
         source_ids=tuple(swapped.source_ids[index] for index in old),
         source_spaces=tuple(swapped.source_spaces[index] for index in old),
-        encoder=moved(swapped.encoder, ("q", "k", "v", "output", *maps), maps),
-        cross=moved(swapped.cross, ("k", "v"), maps),
-        source_embedding=Embedding(embedding.pieces[old], embedding.positions[old], embedding.sum[old]),
+        attention={
+            **swapped.attention,
+            "encoder": moved(swapped.stages("encoder"), ("q", "k", "v", "output", *maps), maps),
+            "cross": moved(swapped.stages("cross"), ("k", "v"), maps),
+        },
+        embeddings={
+            **swapped.embeddings,
+            "source": Embedding(embedding.pieces[old], embedding.positions[old], embedding.sum[old]),
+        },
     )
 
 
 def twins(trace: Trace, kind: Kind) -> tuple[tuple[int, int], ...]:
     """The pairs of rows of a kind whose piece is the same, each with the next of its name."""
-    ids = trace.source_ids if side(kind, "query") == "source" else trace.target_ids
+    ids = trace.source_ids if asks(kind) == "source" else trace.target_ids
     last: dict[int, int] = {}
     found = []
     for index, id_ in enumerate(ids):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model import heads
-from model.trace import KINDS, Flags, Floats, Kind, Trace
+from model.trace import KINDS, Flags, Floats, Kind, Side, Trace, asked, asks
 from viz.text import _
 
 Reason = Literal["", "pad", "future", "pad, future", "reader"]
@@ -29,20 +29,19 @@ def kind_name(kind: Kind) -> str:
     }[kind]
 
 
-def side(kind: Kind, axis: Literal["query", "key"]) -> Literal["source", "target"]:
-    """Which sentence lies along an axis."""
-    if axis == "query":
-        return "source" if kind == "encoder" else "target"
-    return "target" if kind == "decoder" else "source"
+def language(trace: Trace, side: Side) -> str:
+    """What a sentence is called."""
+    known = {"en": _("English"), "fr": _("French")}
+    return known.get(trace.languages.get(side, ""), _("source") if side == "source" else _("target"))
 
 
 def outgoing(trace: Trace, kind: Kind) -> tuple[str, ...] | None:
-    """The pieces that come out of each row; None in the encoder, which predicts nothing."""
-    return None if kind == "encoder" else trace.comes_out
+    """The pieces that come out of each row; None where the rows predict nothing."""
+    return trace.comes_out if trace.predicts == asks(kind) else None
 
 
 def row_names(trace: Trace, kind: Kind) -> list[str]:
-    """Each row's name: the piece that goes in and, in the decoder, the one that comes out."""
+    """Each row's name: the piece that goes in and, where rows predict, the one that comes out."""
     rows, out = trace.axes(kind)[0], outgoing(trace, kind)
     return list(rows) if out is None else [f"{a} → {b}" for a, b in zip(rows, out, strict=True)]
 
@@ -86,8 +85,6 @@ def phrases() -> dict[str, str]:
         "what": _("{kind}, {name}."),
         "axes": _("Rows ask (query): {rows}. Columns are asked (key): {columns}."),
         "in_out": _("{language}, goes in → comes out"),
-        "source": _("English"),
-        "target": _("French"),
         "sums": _("Each row sums to 1."),
         "nearly": _("Each row sums to 1 (to within {worst})."),
         "off": _("Row sums are off by up to {worst}: do not trust this map."),
@@ -171,8 +168,9 @@ def facts(picture: Map) -> str:
     """The line under a map: kind, layer, head, axes, row sum, range."""
     weights, say = picture.weights, phrases()
     sums = weights.sum(axis=-1)[~picture.empty]
-    rows, columns = say[side(picture.kind, "query")], say[side(picture.kind, "key")]
-    if picture.kind != "encoder":
+    trace, kind = picture.trace, picture.kind
+    rows, columns = language(trace, asks(kind)), language(trace, asked(kind))
+    if outgoing(trace, kind) is not None:
         rows = say["in_out"].format(language=rows)
     parts = [
         say["what"].format(kind=kind_name(picture.kind).capitalize(), name=picture.name()),

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from model.trace import asked, asks
 from viz import player
 from viz.player import Reel
-from viz.reading import Map, facts, outgoing, reason_name, reasons, side
+from viz.reading import Map, facts, outgoing, reason_name, reasons
 from viz.text import _
 from viz.theme import Palette
 
@@ -60,7 +61,7 @@ def show(
         "rows": rows,
         "out": out,
         "keys": keys,
-        "sides": [side(first.kind, "query"), side(first.kind, "key")],
+        "sides": [asks(first.kind), asked(first.kind)],
         "weights": [np.round(picture.weights.astype(float), 6).tolist() for picture in pictures],
         "blocked": why,
         "chosen": query,

@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from model.trace import KINDS, Floats, Trace
-from viz.reading import outgoing, reason_codes, side
+from model.trace import Floats, Side, Trace, asked, asks
+from viz.reading import language, outgoing, reason_codes
 
 LONGEST = 512  # pieces along an axis
 EXACT = 2**18  # numbers: as many are sent as float32, more of them as 16 bits
@@ -41,7 +41,8 @@ class Maps:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     comes_out: tuple[str, ...] | None = None
-    sides: tuple[str, str] = ("source", "source")  # whose pieces lie along queries and keys
+    sides: tuple[Side, Side] = ("source", "source")  # whose pieces lie along queries and keys
+    names: tuple[str, str] = ("", "")  # what these are called
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,10 @@ def maps(trace: Trace) -> dict[str, Maps]:
             reason_codes(kind, trace.axes(kind)[1], trace.allowed(kind)),
             *trace.axes(kind),
             outgoing(trace, kind),
-            (side(kind, "query"), side(kind, "key")),
+            (asks(kind), asked(kind)),
+            (language(trace, asks(kind)), language(trace, asked(kind))),
         )
-        for kind in KINDS
+        for kind in trace.kinds
     }
 
 
@@ -103,6 +105,7 @@ def pack(sets: Sequence[Mapping[str, Maps]], look: Place | None = None, bits: Bi
             "keys": each.keys,
             "out": each.comes_out,
             "sides": each.sides,
+            "names": each.names,
         }
         for kind, each in first.items()
     }

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
-from model.trace import Floats
+from model.trace import Floats, asked, asks
 from viz.figures.cells import READABLE, cells, ground, hatch, scale, sheet, signed_scale, window
-from viz.reading import Map, number, outgoing, reason_name, reasons, row_names, side
+from viz.reading import Map, language, number, outgoing, reason_name, reasons, row_names
 from viz.text import _
 from viz.theme import Palette, escape, label_size
 
@@ -132,8 +131,8 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
     palette = look.palette
     queries, keys = picture.trace.axes(picture.kind)
     out = outgoing(picture.trace, picture.kind)
-    row_colour = palette.token(side(picture.kind, "query"))
-    key_colour = palette.token(side(picture.kind, "key"))
+    row_colour = palette.token(asks(picture.kind))
+    key_colour = palette.token(asked(picture.kind))
     room = 120 if look.narrow else 600 if len(keys) > READABLE // 2 else 300
     size = label_size(len(keys), room + 40)
     if look.values:
@@ -160,7 +159,7 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
             "tickangle": (-90 if look.narrow else -50) if wide else 0,
             "range": window(len(keys), key),
             "title": {
-                "text": _("is asked (key): {side}").format(side=_language(picture, "key")),
+                "text": _("is asked (key): {side}").format(side=language(picture.trace, asked(picture.kind))),
                 "standoff": 6,
             },
             "automargin": True,
@@ -193,12 +192,9 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
 
 
 def _asks(picture: Map) -> str:
-    asks = _("asks (query): {side}").format(side=_language(picture, "query"))
-    return asks if picture.kind == "encoder" else asks + _(", goes in → comes out")
-
-
-def _language(picture: Map, axis: Literal["query", "key"]) -> str:
-    return _("English") if side(picture.kind, axis) == "source" else _("French")
+    side = language(picture.trace, asks(picture.kind))
+    said = _("asks (query): {side}").format(side=side)
+    return said if outgoing(picture.trace, picture.kind) is None else said + _(", goes in → comes out")
 
 
 def _coloured(piece: str, colour: str, chosen: bool) -> str:

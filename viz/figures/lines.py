@@ -3,9 +3,10 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from model.trace import asked, asks
 from viz.figures.cells import sheet
 from viz.figures.heatmap import HEIGHT
-from viz.reading import Map, number, outgoing, row_names, side
+from viz.reading import Map, number, outgoing, row_names
 from viz.text import _
 from viz.theme import Palette, escape, label_size
 
@@ -62,8 +63,8 @@ def attention_lines(picture: Map, query: int, palette: Palette, faint: float) ->
             name="cells",
         )
     )
-    _column(figure, queries, left, -0.02, "right", palette.token(side(picture.kind, "query")), query)
-    _column(figure, keys, right, 1.02, "left", palette.token(side(picture.kind, "key")), None)
+    _column(figure, queries, left, -0.02, "right", palette.token(asks(picture.kind)), query)
+    _column(figure, keys, right, 1.02, "left", palette.token(asked(picture.kind)), None)
     out = outgoing(picture.trace, picture.kind)
     heads = [
         (-0.02, "right", _("asks (query)") if out is None else _("goes in (query)")),

@@ -99,7 +99,7 @@ class Drawing {
       paint.text(keys[column], x, box.y - (angle ? 6 : size / 2 + 4),
         {size, angle, room, align: angle ? 'left' : 'center', colour: keyColour, bold: column === key});
     }
-    if (!item.hall) this.titles(item, sides);
+    if (!item.hall) this.titles(item);
     if (this.data.values) this.numbers(item, place);
     this.ends(item, place);
     if (query >= window.row && query < window.row + window.rows) {
@@ -112,11 +112,11 @@ class Drawing {
     if (!item.hall) paint.legend(box.x, box.y + box.h + 10, Math.min(180, box.w), item.set === DIFFERENCE);
   }
 
-  titles(item, sides) {
-    const {paint, words} = this, {palette} = paint, {box} = item, quiet = {size: 14, colour: palette.quiet};
-    paint.text(fill(words.asked, {side: words[sides[1]]}), box.x, item.y + 8, {...quiet, room: item.w - (box.x - item.x)});
+  titles(item) {
+    const {paint, words} = this, {palette} = paint, {box} = item, {names, out} = this.maps.kinds[this.place.kind], quiet = {size: 14, colour: palette.quiet};
+    paint.text(fill(words.asked, {side: names[1]}), box.x, item.y + 8, {...quiet, room: item.w - (box.x - item.x)});
     if (!item.full) return;
-    const asks = fill(words.asks, {side: words[sides[0]]}) + (this.place.kind === 'encoder' ? '' : words.goes);
+    const asks = fill(words.asks, {side: names[0]}) + (out ? words.goes : '');
     paint.text(asks, item.x + 7, box.y + box.h / 2, {...quiet, align: 'center', angle: -Math.PI / 2, room: Math.max(box.h, 240)});
   }
 
@@ -218,7 +218,7 @@ class Drawing {
       {size, align: 'right', colour: palette[sides[0]], bold: query === chosen, room: item.widths[0] - 8}));
     keys.forEach((piece, key) => paint.text(piece, box.x + box.w + 6, item.right[key], {size, colour: palette[sides[1]], room: item.widths[1] - 8}));
     const quiet = {size: 14, colour: palette.quiet};
-    paint.text(place.kind === 'encoder' ? words.queries : words.goesIn, item.x, item.y + 10, quiet);
+    paint.text(maps.kinds[place.kind].out ? words.goesIn : words.queries, item.x, item.y + 10, quiet);
     paint.text(words.keys, box.x + box.w + item.widths[1], item.y + 10, {...quiet, align: 'right'});
   }
 

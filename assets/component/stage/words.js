@@ -33,12 +33,12 @@ function aloud(stage, place, query, key) {
 }
 
 function facts(stage, place) {
-  const {maps, words} = stage, {queries, sides} = maps.kinds[place.kind], [worst, least, most] = maps.stats(place);
-  const kind = words.kinds[place.kind], [rows, columns] = sides.map((side) => words[side]);
+  const {maps, words} = stage, {queries, names, out} = maps.kinds[place.kind], [worst, least, most] = maps.stats(place);
+  const kind = words.kinds[place.kind], [rows, columns] = names;
   const empty = queries.filter((_, query) => maps.empty(place, query)).length;
   const parts = [
     fill(words.what, {kind: kind[0].toUpperCase() + kind.slice(1), name: nameOf(stage, place)}),
-    fill(words.axes, {rows: place.kind === 'encoder' ? rows : fill(words.in_out, {language: rows}), columns}),
+    fill(words.axes, {rows: out ? fill(words.in_out, {language: rows}) : rows, columns}),
   ];
   if (empty < queries.length) {
     parts.push(worst === 0 ? words.sums

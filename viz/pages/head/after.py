@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from model.trace import Floats
+from model.trace import Floats, asks
 from viz import cache, steps
 from viz.chart import chart
 from viz.figures.stages import bands, largest, matrix, strips
 from viz.pages.head.stand import Walk, number_said, rows_said, scale_said
-from viz.reading import percent, side
+from viz.reading import percent
 from viz.text import _
 
 
 def concat(walk: Walk) -> None:
     """The outputs of all heads of the layer as strips."""
     heads = walk.scene.trace.stages(walk.here.kind).output[walk.here.layer]
-    colour = walk.palette.token(side(walk.here.kind, "query"))
+    colour = walk.palette.token(asks(walk.here.kind))
     figure = strips(heads, walk.queries, colour, walk.query, walk.here.head, walk.palette)
     chart(figure, "head_strips", _("The outputs of all heads, side by side"))
     count, _rows, width = heads.shape
@@ -83,7 +83,7 @@ def add_again(walk: Walk) -> None:
     """Add & Norm around the feed-forward network, and where its rows go."""
     trace, here = walk.scene.trace, walk.here
     fed = trace.fed(here.kind)
-    entered = (trace.encoder_added if here.kind == "encoder" else trace.cross_added).out[here.layer]
+    entered = trace.added("encoder" if here.kind == "encoder" else "cross").out[here.layer]
     _added(walk, entered, fed.update[here.layer], fed.out[here.layer])
     last = here.layer + 1 == len(fed.out)
     if last and here.kind == "encoder":

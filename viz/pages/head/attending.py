@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from model.trace import asked, asks
 from viz import cache, steps, view
 from viz.chart import chart, choose_cell
 from viz.figures import Look, attention_map, signed_map
@@ -19,7 +20,7 @@ from viz.figures.stages import (
     sources,
 )
 from viz.pages.head.stand import BESIDE, Walk, beside, number_said, rows_said, scale_said
-from viz.reading import aloud, facts, side
+from viz.reading import aloud, facts
 from viz.text import _
 from viz.theme import escape
 
@@ -42,7 +43,7 @@ def enters(walk: Walk) -> None:
         below = _("x: what layer {below} handed on").format(below=here.layer)
         walk.bands(walk.asking(below, entering, largest(entering)))
     else:
-        embedding = trace.source_embedding if here.kind == "encoder" else trace.target_embedding
+        embedding = trace.embedding(asks(here.kind))
         parts = {
             _("embedding × √d_model"): embedding.pieces,
             _("+ position"): embedding.positions,
@@ -134,8 +135,8 @@ def dot(walk: Walk) -> None:
         scale_said(largest(dots))
     both = largest(q, k)
     colours = (
-        walk.palette.token(side(walk.here.kind, "query")),
-        walk.palette.token(side(walk.here.kind, "key")),
+        walk.palette.token(asks(walk.here.kind)),
+        walk.palette.token(asked(walk.here.kind)),
     )
     product = q * k
     walk.bands(
@@ -223,7 +224,7 @@ def softmax(walk: Walk) -> None:
     with small:
         row = weights[walk.query]
         st.markdown(view.plain(_('The framed row, "{piece}"').format(piece=walk.queries[walk.query])))
-        colour = walk.palette.token(side(walk.here.kind, "key"))
+        colour = walk.palette.token(asked(walk.here.kind))
         figure = row_bars([Row(_("weight"), row)], walk.keys, colour, walk.palette, walk.key)
         chart(figure, "head_row", _("The weights of the framed row"))
     allowed = picture.allowed[walk.query]
@@ -255,7 +256,7 @@ def mix(walk: Walk) -> None:
     parts = weights[:, None] * v
     names = [f"{weight:.2f} × {key}" for weight, key in zip(weights, walk.keys, strict=True)]
     limit = largest(v, output)
-    colour = walk.palette.token(side(walk.here.kind, "key"))
+    colour = walk.palette.token(asked(walk.here.kind))
     walk.bands(
         walk.asked("v", v, limit),
         Band(_("weight × v"), parts, names, colour, limit, walk.key),
@@ -263,7 +264,7 @@ def mix(walk: Walk) -> None:
             _('their sum: the output for "{piece}"').format(piece=escape(walk.queries[walk.query])),
             output[None],
             [walk.queries[walk.query]],
-            walk.palette.token(side(walk.here.kind, "query")),
+            walk.palette.token(asks(walk.here.kind)),
             limit,
         ),
     )

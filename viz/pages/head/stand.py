@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from model.trace import Floats
+from model.trace import Floats, asked, asks
 from viz import steps
 from viz.chart import chart
 from viz.figures.stages import ROWS, Band, bands
-from viz.reading import Map, side
+from viz.reading import Map
 from viz.text import _
 from viz.theme import Palette
 from viz.view import Scene, View
@@ -53,14 +53,12 @@ class Walk:
 
     def asking(self, title: str, numbers: Floats, limit: float) -> Band:
         """A band whose rows are the queries."""
-        colour = self.palette.token(side(self.here.kind, "query"))
+        colour = self.palette.token(asks(self.here.kind))
         return Band(title, numbers, self.queries, colour, limit, self.query)
 
     def asked(self, title: str, numbers: Floats, limit: float) -> Band:
         """A band whose rows are the keys."""
-        return Band(
-            title, numbers, self.keys, self.palette.token(side(self.here.kind, "key")), limit, self.key
-        )
+        return Band(title, numbers, self.keys, self.palette.token(asked(self.here.kind)), limit, self.key)
 
     def bands(self, *parts: Band) -> None:
         """Draw bands, and say what their colours mean and what was left out."""

@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
+from model.trace import asked
 from viz import steps, view
 from viz.chart import chart
 from viz.figures.measures import Line, Row, curves, row_bars
-from viz.reading import side
 from viz.text import _, prose
 from viz.view import Scene
 
@@ -34,9 +34,7 @@ def draw(scene: Scene) -> None:
     with left:
         piece = picture.trace.axes(here.kind)[0][query]
         st.markdown(view.plain(_('The row of "{piece}" at T = {t}').format(piece=piece, t=chosen)))
-        chart(
-            row_bars(rows, keys, palette.token(side(here.kind, "key")), palette), "head_heat", rows[-1].name
-        )
+        chart(row_bars(rows, keys, palette.token(asked(here.kind)), palette), "head_heat", rows[-1].name)
         st.caption(_("Filled: at this temperature. Outlined: T = 1, what the model uses."))
     with right:
         entropy, most = float(steps.bits(at[chosen])), float(np.log2(max(allowed.sum(), 1)))

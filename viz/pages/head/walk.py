@@ -48,7 +48,7 @@ def draw(scene: Scene) -> None:
     with st.expander(_("The same in five steps")):
         st.markdown(words["five"])
     with st.expander(_("All sizes, beside the paper's")):
-        st.dataframe(_sizes(sizes, scene.trace.encoder.q.shape[0]), hide_index=True)
+        st.dataframe(_sizes(sizes, scene.trace.weights(scene.here.kind).shape[0]), hide_index=True)
 
 
 def _sizes(sizes: steps.Sizes, layers: int) -> pd.DataFrame:

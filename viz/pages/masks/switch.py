@@ -18,7 +18,7 @@ MASKS = ("source_padding", "target_padding", "look_ahead", "cross_padding")  # a
 
 def draw(scene: Scene) -> None:
     """Masks on and off, pads, layers; before, after, difference; what became of the translation."""
-    layers = scene.trace.encoder.weights.shape[0]
+    layers = scene.here.sizes.layers
     view.check("switched", range(1, layers + 1))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         off = _off()

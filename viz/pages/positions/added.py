@@ -4,19 +4,20 @@ import math
 
 import streamlit as st
 
+from model.trace import asks
 from viz import order, view
 from viz.chart import chart
 from viz.figures.cells import READABLE
 from viz.figures.positions import dimension_map, norm_bars, numbered
-from viz.reading import percent, side
+from viz.reading import language, percent
 from viz.text import _, prose
 from viz.view import Scene
 
 
 def draw(scene: Scene) -> None:
     trace, here = scene.trace, scene.here
-    source = side(here.kind, "query") == "source"
-    embedding = trace.source_embedding if source else trace.target_embedding
+    side = asks(here.kind)
+    embedding = trace.embedding(side)
     pieces = trace.axes(here.kind)[0]
     chosen = min(here.row, len(pieces) - 1)
     width = embedding.sum.shape[1]
@@ -37,8 +38,7 @@ def draw(scene: Scene) -> None:
         "{language} pieces, one a row, after their position. Blue is above 0, red below; all three maps share"
         " one scale, −{limit:.1f} to {limit:.1f}."
     )
-    language = _("English") if source else _("French")
-    st.caption(view.plain(said.format(language=language, limit=limit)))
+    st.caption(view.plain(said.format(language=language(trace, side), limit=limit)))
     if len(pieces) > READABLE:
         said = _("{shown} of {all} pieces are shown: drag a map to see the others.")
         st.caption(said.format(shown=READABLE, all=len(pieces)))

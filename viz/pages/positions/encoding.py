@@ -17,7 +17,7 @@ MOST = LENGTHS[-1]
 
 
 def draw(scene: Scene) -> None:
-    width = scene.trace.source_embedding.sum.shape[1]
+    width = scene.trace.embedding("source").sum.shape[1]
     palette = view.palette()
     view.check("pos_dims", range(width))
     with row():

@@ -18,7 +18,7 @@ LAST = MOST - 1 - FARTHEST  # the last position to start from
 
 
 def draw(scene: Scene) -> None:
-    width = scene.trace.source_embedding.sum.shape[1]
+    width = scene.trace.embedding("source").sum.shape[1]
     encoding, turns = cache.encoding(MOST, width), cache.turns(width)
     view.check("pos_pair", range(width // 2))
     picture, words = st.columns(2, gap="large")

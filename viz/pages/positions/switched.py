@@ -121,8 +121,8 @@ def _remarks(played: Act, scene: Scene, way: str, longest: int) -> list[str]:
             + _("The model was trained with positions and is out of its depth: expect worse, not better.")
         ]
     if way == "shuffled":
-        table = cache.encoding(longest, after.source_embedding.sum.shape[1])
-        places = order.places(after.source_embedding.positions, table)
+        table = cache.encoding(longest, after.embedding("source").sum.shape[1])
+        places = order.places(after.embedding("source").positions, table)
         told = ", ".join(f"{piece} {place}" for piece, place in zip(after.source, places, strict=True))
         return [
             _("Positions given to the English: {told}.").format(told=told)

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
+from model.trace import asks
 from viz import order, view
 from viz.chart import chart
 from viz.component import Place, links
 from viz.figures.positions import numbered, parts, twin_grid, twin_rows
 from viz.pages.positions.controls import MOST, distance, number
 from viz.pages.positions.switched import OFF
-from viz.reading import kind_name, side
+from viz.reading import kind_name, language
 from viz.text import _, prose
 from viz.view import Scene
 
@@ -21,9 +22,8 @@ def draw(scene: Scene) -> None:
     trace, here = scene.trace, scene.here
     pairs = order.twins(trace, here.kind)
     if not pairs:
-        language = _("English") if side(here.kind, "query") == "source" else _("French")
         said = _("No piece stands twice in the {language} sentence. Type one that has twins, or take this:")
-        st.info(view.plain(said.format(language=language)))
+        st.info(view.plain(said.format(language=language(trace, asks(here.kind)))))
         french = None if here.kind == "encoder" else TWINS_FRENCH
         note = _("with the French: {text}").format(text=french) if french else ""
         links("twins_example", [Place(TWINS, note, {"text": TWINS, "target": french})])

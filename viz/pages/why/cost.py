@@ -295,8 +295,8 @@ def _sentence(scene: Scene | None) -> None:
     if scene is None:
         wait_for_sentence()
         return
-    n, d = scene.trace.source_embedding.sum.shape
-    m, hidden = len(scene.trace.target), scene.trace.encoder_fed.hidden.shape[-1]
+    n, d = scene.trace.embedding("source").sum.shape
+    m, hidden = len(scene.trace.target), scene.trace.fed("encoder").hidden.shape[-1]
     said = _(
         "{n} pieces (</s> counted): {n} × {n} pairs × {d} products = **{count:,}** multiplications for QKᵀ."
     )

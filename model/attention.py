@@ -55,7 +55,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> Attention:
     A blocked cell is -inf before softmax, hence exactly 0 after it. A row with no allowed key
     has no softmax: its weights and its output are 0, and `allowed` alone tells which rows these are.
     """
-    scores = (q @ k.transpose(-2, -1)).mul_(rule.scale(q.size(-1)))
+    return weigh(q, k, v, (q @ k.transpose(-2, -1)).mul_(rule.scale(q.size(-1))), rule)
+
+
+def weigh(q: Tensor, k: Tensor, v: Tensor, scores: Tensor, rule: Rule) -> Attention:
+    """Scores [B, H, Q, K], however they came about, turned into weights, and the values weighed by them."""
     asked = scores if rule.uniform is None else scores.masked_fill(rule.uniform, 0.0)  # equal scores
     weights = asked.masked_fill(~rule.allowed, -math.inf).softmax(dim=-1)
     empty = ~rule.allowed.any(dim=-1, keepdim=True)

@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from model.build import Model, build
 from model.config import Config
 from model.tokenizer import Tokenizer
-from model.transformer import Transformer
 
 WEIGHTS, CONFIG, TOKENIZER, CHECKSUMS = (
     "weights.safetensors",
@@ -30,7 +30,7 @@ class CheckpointError(ValueError):
     """A model folder that is incomplete, altered, or not what its config says."""
 
 
-def save(folder: Path, model: Transformer, tokenizer: Tokenizer) -> None:
+def save(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     """Write weights in fp16, config and tokenizer, and put every file of the folder under its checksum."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}
@@ -47,7 +47,7 @@ def seal(folder: Path) -> None:
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
 
 
-def load(folder: Path) -> tuple[Transformer, Tokenizer]:
+def load(folder: Path) -> tuple[Model, Tokenizer]:
     """The model in eval mode, in float32, laid out for use, and its tokenizer. Raises CheckpointError."""
     for name in (WEIGHTS, CONFIG, TOKENIZER):
         _verify(folder, name)
@@ -56,7 +56,7 @@ def load(folder: Path) -> tuple[Transformer, Tokenizer]:
     return model, Tokenizer.load(folder / TOKENIZER)
 
 
-def save_snapshot(folder: Path, model: Transformer, step: int) -> None:
+def save_snapshot(folder: Path, model: Model, step: int) -> None:
     """Write the weights as they are at `step`, each row of a matrix in 8 bits.
 
     The largest entry of a row is 127 units, so an entry is off by at most 1/254 of it.
@@ -78,7 +78,7 @@ def snapshots(folder: Path) -> list[int]:
     return [int(file.stem[5:]) for file in _snapshot_files(folder)]
 
 
-def load_snapshot(folder: Path, step: int) -> Transformer:
+def load_snapshot(folder: Path, step: int) -> Model:
     """The model as it was at `step` of its training, in eval mode. Raises CheckpointError."""
     name = f"{SNAPSHOTS}/step-{step:06d}.safetensors"
     _verify(folder, name)
@@ -91,9 +91,9 @@ def load_snapshot(folder: Path, step: int) -> Transformer:
     return _build(folder, tensors)
 
 
-def _build(folder: Path, tensors: dict[str, Tensor]) -> Transformer:
+def _build(folder: Path, tensors: dict[str, Tensor]) -> Model:
     try:
-        model = Transformer(Config.load(folder / CONFIG))
+        model = build(Config.load(folder / CONFIG))
         model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     except (RuntimeError, TypeError, ValueError) as error:
         raise CheckpointError(f"the weights in {folder.name} do not fit its config: {error}") from error

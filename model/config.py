@@ -3,15 +3,23 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self, get_args
 
 PAD, START, END, UNKNOWN = range(4)  # ids of the special pieces, the first four of every vocabulary
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
+MASK, GAP = len(SPECIAL), "[MASK]"  # what hides a piece; only an encoder alone has this fifth special piece
+
+Shape = Literal["encoder-decoder", "decoder", "encoder"]
+Material = Literal["attention", "recurrent attention", "recurrent"]
+UNSAID = ("encoder-decoder", "attention")  # what a config.json need not say
 
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes in the paper's letters (Vaswani et al. 2017, table 3)."""
+    """Sizes in the paper's letters (Vaswani et al. 2017, table 3), and what the model is built of.
+
+    A recurrent model has one layer and one head, and d_ff is the width of its hidden states.
+    """
 
     vocabulary: int
     n_layers: int = 3  # N
@@ -20,11 +28,20 @@ class Config:
     d_ff: int = 1024
     dropout: float = 0.1  # P_drop
     max_pieces: int = 64  # the longest source or target that is accepted, </s> or <s> counted
+    shape: Shape = "encoder-decoder"
+    material: Material = "attention"
 
     def __post_init__(self) -> None:
         for name, size in asdict(self).items():
-            if name != "dropout" and size < 1:
+            if isinstance(size, int) and size < 1:
                 raise ValueError(f"{name} must be at least 1, got {size}")
+        for name, word, known in (("shape", self.shape, Shape), ("material", self.material, Material)):
+            if word not in get_args(known):
+                raise ValueError(f"{name} is one of {', '.join(get_args(known))}, not {word}")
+        if self.recurrent and self.shape != "encoder-decoder":
+            raise ValueError(f"a recurrent model is an encoder-decoder, not {self.shape}")
+        if self.recurrent and (self.n_layers, self.n_heads) != (1, 1):
+            raise ValueError(f"a recurrent model has 1 layer, 1 head, not {self.n_layers}, {self.n_heads}")
         if self.d_model % self.n_heads:
             raise ValueError(f"d_model {self.d_model} does not divide into {self.n_heads} heads")
         if self.d_model % 2:
@@ -33,12 +50,23 @@ class Config:
             raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
 
     @property
+    def recurrent(self) -> bool:
+        return self.material != "attention"
+
+    @property
+    def special(self) -> tuple[str, ...]:
+        """The special pieces, by their ids."""
+        return (*SPECIAL, GAP) if self.shape == "encoder" else SPECIAL
+
+    @property
     def d_k(self) -> int:
         """Width of one head: d_k = d_v = d_model / h (section 3.2.2)."""
         return self.d_model // self.n_heads
 
     def save(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        """Write the sizes; a shape or material of the first translator's goes without saying."""
+        said = {name: size for name, size in asdict(self).items() if size not in UNSAID}
+        path.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -12,6 +12,7 @@ from torch import Tensor
 from model.attention import KeysValues
 from model.config import END, PAD, START, UNKNOWN, Config
 from model.masks import Rules, rules
+from model.recurrent import Recurrent
 from model.steps import Steps
 from model.trace import NEUTRAL, Change, Switch
 from model.transformer import Encoded, Transformer
@@ -43,17 +44,72 @@ def _room(source: Tensor, config: Config, change: Change = NEUTRAL) -> Rules:
     return rules(source, longest, config, change)
 
 
+def steps(
+    model: Transformer | Recurrent, source: Tensor, change: Change = NEUTRAL
+) -> Callable[[Tensor], Tensor]:
+    """A translation of `source` [B, S] under way: called with the pieces [B] that go in, it returns the next
+    logits [B, V], up to the limit.
+    """
+    if isinstance(model, Recurrent):
+        return Strides(model, source, change)
+    paper = _room(source, model.config, change)
+    memory = model.keys_values(model.encode(source, paper).memory)
+    return Steps(model, memory, paper, source.size(0), limit(source.size(1), model.config))
+
+
+class Strides:
+    """The same of a recurrent model, which carries one state from piece to piece."""
+
+    def __init__(self, model: Recurrent, source: Tensor, change: Change = NEUTRAL) -> None:
+        longest = torch.full((1, limit(source.size(1), model.config)), START, device=source.device)
+        self._model, self._memory = model, model.encode(source)
+        self._rule = model.rule(source, longest, change)
+        self._state: Tensor | None = None
+        self._done = 0
+
+    def __call__(self, last: Tensor) -> Tensor:
+        told = self._model.decode(last[:, None], self._memory, self._rule, self._state, self._done)
+        self._state, self._done = told.states[:, -1], self._done + 1
+        return self._model.logits(told.hidden[:, -1])
+
+    def keep(self, parents: Tensor) -> None:
+        """Go on from these rows of the batch."""
+        self._state = None if self._state is None else self._state[parents]
+
+
+class Growth:
+    """The same for hypotheses about one sentence [1, S], which may come and go between steps."""
+
+    def __init__(self, model: Transformer, source: Tensor) -> None:
+        self._model, self._rules = model, _room(source, model.config)
+        self._memory = model.keys_values(model.encode(source, self._rules).memory)
+        self._past: tuple[KeysValues, ...] | None = None
+
+    def __call__(self, last: Tensor) -> Tensor:
+        memory = spread(self._memory, len(last))
+        step = self._model.decode(last[:, None], memory, self._rules, self._past)
+        self._past = step.cache
+        return self._model.logits(step.hidden[:, -1])
+
+    def keep(self, parents: Tensor) -> None:
+        """Go on from these rows of the batch."""
+        self._past = tuple((keys[parents], values[parents]) for keys, values in self._past or ())
+
+
+def growth(model: Transformer | Recurrent, source: Tensor) -> Growth | Strides:
+    """Called with the last pieces [B] of hypotheses about `source` [1, S], it returns the next logits."""
+    return Strides(model, source) if isinstance(model, Recurrent) else Growth(model, source)
+
+
 @torch.inference_mode()
-def greedy(model: Transformer, source: Tensor, change: Change = NEUTRAL) -> list[list[int]]:
+def greedy(model: Transformer | Recurrent, source: Tensor, change: Change = NEUTRAL) -> list[list[int]]:
     """The likeliest next piece, again and again, for source ids [B, S]. Returns ids without <s> and </s>.
 
     Under a change the look-ahead mask must be on and nothing shuffled: else a piece once read would
     have to be read again, see `greedy_without_cache`. The bare steps know no layer without Add & Norm either.
     """
-    paper = _room(source, model.config, change)
-    memory = model.keys_values(model.encode(source, paper).memory)
     batch, room = source.size(0), limit(source.size(1), model.config)
-    step = Steps(model, memory, paper, batch, room)
+    step = steps(model, source, change)
     last = torch.full((batch,), START, device=source.device)
     ended = torch.zeros_like(last, dtype=torch.bool)
     chosen: list[Tensor] = []
@@ -113,21 +169,21 @@ class Grown(NamedTuple):
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer, source: Tensor, size: int, watch: Callable[[list[Grown]], None] | None = None
+    model: Transformer | Recurrent,
+    source: Tensor,
+    size: int,
+    watch: Callable[[list[Grown]], None] | None = None,
 ) -> list[int]:
     """The best of `size` hypotheses kept at every step, for source ids [1, S]. Ids without <s> and </s>.
 
     `watch` is shown what each step considered, the best first. The next step goes on from the kept ones.
     """
-    paper = _room(source, model.config)
-    memory = model.keys_values(model.encode(source, paper).memory)
+    step = growth(model, source)
     hypotheses = torch.full((1, 1), START, device=source.device)
     totals = torch.zeros(1, device=source.device)
-    past: tuple[KeysValues, ...] | None = None
     finished: list[tuple[float, list[int]]] = []
     for length in range(1, limit(source.size(1), model.config) + 1):
-        step = model.decode(hypotheses[:, -1:], spread(memory, len(totals)), paper, past)
-        scores = totals[:, None] + log_probabilities(model.logits(step.hidden[:, -1]))
+        scores = totals[:, None] + log_probabilities(step(hypotheses[:, -1]))
         # Twice the beam: were every best candidate an ending, enough open ones would still be left.
         best, flat = scores.flatten().topk(min(2 * size, scores.numel()))
         parents, pieces = flat // scores.size(1), flat % scores.size(1)
@@ -150,7 +206,7 @@ def beam_search(
             break
         parents, totals = parents[still], best[still]
         hypotheses = torch.cat([hypotheses[parents], pieces[still][:, None]], dim=1)
-        past = tuple((keys[parents], values[parents]) for keys, values in step.cache)
+        step.keep(parents)
     if not finished:
         finished = [(totals[0].item(), hypotheses[0, 1:].tolist())]
     return max(finished)[1]

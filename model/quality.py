@@ -2,15 +2,20 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import sacrebleu
 import torch
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from torch import Tensor
 
+from model.config import MASK, PAD
 from model.decoding import beam_search, greedy, padded
+from model.hiding import choose
+from model.recurrent import Recurrent
+from model.stack import Stack
 from model.tokenizer import Tokenizer
 from model.transformer import Transformer
 
@@ -25,7 +30,7 @@ class Score(NamedTuple):
 
 
 def translations(
-    model: Transformer, tokenizer: Tokenizer, sources: Sequence[str], beam: int = 1
+    model: Transformer | Recurrent, tokenizer: Tokenizer, sources: Sequence[str], beam: int = 1
 ) -> list[str]:
     """Translate cleaned sentences, by batches of like length."""
     device = next(model.parameters()).device
@@ -45,7 +50,10 @@ def translations(
 
 
 def bleu(
-    model: Transformer, tokenizer: Tokenizer, references: Mapping[str, Sequence[str]], beam: int = 1
+    model: Transformer | Recurrent,
+    tokenizer: Tokenizer,
+    references: Mapping[str, Sequence[str]],
+    beam: int = 1,
 ) -> Score:
     """BLEU of greedy (or beam) translations, all references of a sentence counting."""
     found = translations(model, tokenizer, list(references), beam)
@@ -60,6 +68,62 @@ def score(
     # sacrebleu takes None for a sentence with fewer answers; its annotation does not say so.
     columns: Any = [[answer[i] if i < len(answer) else None for answer in answers] for i in range(most)]
     return Score(metric.corpus_score(list(found), columns).score, str(metric.get_signature()))
+
+
+# --- language models --------------------------------------------------------------------------------------
+
+
+class Perplexity(NamedTuple):
+    """e to the mean negative log-probability: as unsure as a fair choice among so many."""
+
+    piece: float  # </s> is a piece
+    word: float  # the same sum, shared out over words between spaces
+    pieces: int
+    words: int
+
+
+class Filled(NamedTuple):
+    """Shares from 0 to 1 of the hidden pieces that were guessed."""
+
+    first: float  # the likeliest piece is the right one
+    five: float  # it is among the five likeliest
+    hidden: int
+
+
+@torch.inference_mode()
+def perplexity(model: Stack, tokenizer: Tokenizer, sentences: Sequence[str]) -> Perplexity:
+    """How unsure a decoder alone is of whole sentences, </s> included."""
+    total, pieces = 0.0, 0
+    for ids in _batches(
+        [tokenizer.target(text)[-model.config.max_pieces - 1 :] for text in sentences], model
+    ):
+        logs = model(ids[:, :-1]).log_softmax(dim=-1).gather(2, ids[:, 1:, None])[..., 0]
+        real = ids[:, 1:] != PAD
+        total, pieces = total - logs[real].sum().item(), pieces + int(real.sum())
+    words = sum(len(text.split()) for text in sentences)
+    return Perplexity(math.exp(total / pieces), math.exp(total / words), pieces, words)
+
+
+@torch.inference_mode()
+def filled(model: Stack, tokenizer: Tokenizer, sentences: Sequence[str], seed: int = 1) -> Filled:
+    """How often an encoder alone guesses pieces hidden behind [MASK]: 15 % of them, drawn by `seed`."""
+    chance = torch.Generator().manual_seed(seed)
+    hits, hidden = torch.zeros(2), 0
+    for ids in _batches([tokenizer.source(text)[-model.config.max_pieces :] for text in sentences], model):
+        chosen = choose(ids.cpu(), chance).to(ids.device)
+        right = (
+            model(ids.masked_fill(chosen, MASK), at=chosen).topk(5, dim=-1).indices == ids[chosen][:, None]
+        )
+        hits += torch.stack([right[:, 0].sum(), right.sum()]).cpu()
+        hidden += int(chosen.sum())
+    return Filled(hits[0].item() / hidden, hits[1].item() / hidden, hidden)
+
+
+def _batches(encoded: Sequence[Sequence[int]], model: Stack) -> Iterator[Tensor]:
+    """Padded batches of like length."""
+    order = sorted(encoded, key=len)
+    for start in range(0, len(order), BATCH):
+        yield padded(order[start : start + BATCH], model.embedding.weight.device)
 
 
 # --- how BLEU counts, one translation at a time -----------------------------------------------------------

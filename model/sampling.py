@@ -11,10 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from model.attention import KeysValues
 from model.config import END, PAD, START
-from model.decoding import NEVER, Grown, beam_search, limit, penalty, spread
-from model.masks import rules
+from model.decoding import NEVER, Grown, beam_search, growth, limit, penalty
+from model.recurrent import Recurrent
 from model.tokenizer import Tokenizer
 from model.trace import Floats
 from model.transformer import Transformer
@@ -66,19 +65,15 @@ def drawn(shares: Shares, at: float) -> int:
 
 
 @torch.inference_mode()
-def sample(model: Transformer, source: Tensor, lot: Lot, seeds: Sequence[int]) -> list[list[int]]:
+def sample(model: Transformer | Recurrent, source: Tensor, lot: Lot, seeds: Sequence[int]) -> list[list[int]]:
     """One translation of source ids [1, S] for each seed. Returns ids without <s> and </s>."""
     longest = limit(source.size(1), model.config)
-    paper = rules(source, torch.full((1, longest), START), model.config)
-    memory = spread(model.keys_values(model.encode(source, paper).memory), len(seeds))
+    step = growth(model, source)
     chance = [np.random.default_rng(seed) for seed in seeds]
-    last = torch.full((len(seeds), 1), START)
-    past: tuple[KeysValues, ...] | None = None
+    last = torch.full((len(seeds),), START)
     found: list[list[int]] = [[] for _ in seeds]
     for _step in range(longest):
-        step = model.decode(last, memory, paper, past)
-        past = step.cache
-        logs = model.logits(step.hidden[:, -1]).log_softmax(dim=-1).numpy()
+        logs = step(last).log_softmax(dim=-1).numpy()
         last = torch.full_like(last, PAD)
         for row, ids in enumerate(found):
             if not ids or ids[-1] != END:
@@ -112,7 +107,7 @@ class Search:
     ids: tuple[int, ...]  # of the translation, without <s> and </s>
 
 
-def search(model: Transformer, tokenizer: Tokenizer, source: Tensor, size: int) -> Search:
+def search(model: Transformer | Recurrent, tokenizer: Tokenizer, source: Tensor, size: int) -> Search:
     """`beam_search` for source ids [1, S], written down."""
     steps: list[list[Grown]] = []
     ids = tuple(beam_search(model, source, size, steps.append))

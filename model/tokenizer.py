@@ -82,13 +82,13 @@ class Tokenizer:
         self.size: int = bpe.get_vocab_size()
 
     @classmethod
-    def train(cls, texts: Iterable[str], size: int) -> "Tokenizer":
-        """Learn `size` pieces, the special ones included, from texts in both languages."""
+    def train(cls, texts: Iterable[str], size: int, special: Sequence[str] = SPECIAL) -> "Tokenizer":
+        """Learn `size` pieces, the special ones included, which come first, from texts in any language."""
         bpe = tokenizers.Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
         bpe.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)])
         bpe.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), behavior="isolated")
         trainer = trainers.BpeTrainer(
-            vocab_size=size, special_tokens=list(SPECIAL), show_progress=False, min_frequency=2
+            vocab_size=size, special_tokens=list(special), show_progress=False, min_frequency=2
         )
         cleaned = [clean(text) for text in texts]
         # Every character gets a piece with a space before it: else the space before a rare beginning of

@@ -55,7 +55,9 @@ def gru(x: Numbers, h: Numbers, w: Numbers, u: Numbers, b: Numbers, c: Numbers) 
     return (1 - keep) * np.tanh(w_n + reset * u_n) + keep * h
 
 
-def by_hand(model: Recurrent, source: list[int], target: list[int]) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def by_hand(
+    model: Recurrent, source: list[int], target: list[int]
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Memory (S, 2N), states (T, N), weights (T, S) and logits (T, V) of one sentence, piece by piece."""
     p = numbers(model)
     x = p["embedding.weight"][source] * np.sqrt(D)
@@ -87,7 +89,7 @@ def by_hand(model: Recurrent, source: list[int], target: list[int]) -> tuple[Num
     return memory, np.array(all_states), np.array(all_weights), np.array(logits)
 
 
-@pytest.mark.parametrize(("source", "target"), zip(SOURCES, TARGETS, strict=True))
+@pytest.mark.parametrize(("source", "target"), [*zip(SOURCES, TARGETS, strict=True)])
 def test_states_weights_and_logits_are_what_the_equations_give(
     model: Recurrent, source: list[int], target: list[int]
 ) -> None:

@@ -67,6 +67,11 @@ def references(pairs: Sequence[Pair]) -> dict[str, list[str]]:
     return dict(answers)
 
 
+def sentences(pairs: Sequence[Pair]) -> list[str]:
+    """The English sentences, each once, in the order met."""
+    return list(dict.fromkeys(pair.source for pair in pairs))
+
+
 def encode(pairs: Sequence[Pair], tokenizer: Tokenizer, max_pieces: int) -> list[Encoded]:
     """The pairs as ids, without those that are longer than the model accepts."""
     encoded = [(tokenizer.source(pair.source), tokenizer.target(pair.target)) for pair in pairs]

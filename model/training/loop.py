@@ -7,28 +7,26 @@ A run lives in one folder:
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from model import checkpoint
-from model.config import PAD, Config
-from model.decoding import padded
-from model.quality import bleu
+from model.build import Model, build
+from model.config import Config, Material, Shape
 from model.tokenizer import Tokenizer
 from model.trace import NEUTRAL, Change, Switch
 from model.training import corpus, schedule, state
 from model.training.corpus import Encoded
 from model.training.history import History
 from model.training.state import Progress
-from model.transformer import Transformer
+from model.training.task import Task, task, texts
 
 SAVE_SECONDS = 45  # the most that a kill can lose
 LOG_STEPS = 50
@@ -43,9 +41,13 @@ class Recipe:
     seed: int = 1
     held_out: int = 1500  # English sentences kept for validation
     vocabulary: int = 8000
+    shape: Shape = "encoder-decoder"  # a decoder or an encoder alone learns English
+    material: Material = "attention"
+    tokenizer: str = ""  # a tokenizer.json to take over; else one is learned from what is read
     n_layers: int = 3
     d_model: int = 256
     n_heads: int = 8
+    d_ff: int = 0  # 0 is four times d_model
     dropout: float = 0.1
     steps: int = 15_000
     pieces: int = 1000  # target pieces a batch and process
@@ -58,6 +60,7 @@ class Recipe:
     precision: str = "bf16"  # of matrix products while training, or "float32"
     validate_every: int = 1000
     validate_on: int = 300  # English sentences; the whole split is for `model.evaluate`
+    keep_snapshots: bool = True  # of the weights on the way
 
     def __post_init__(self) -> None:
         if self.precision not in ("bf16", "float32"):
@@ -69,8 +72,10 @@ class Recipe:
             n_layers=self.n_layers,
             d_model=self.d_model,
             n_heads=self.n_heads,
-            d_ff=4 * self.d_model,
+            d_ff=self.d_ff or 4 * self.d_model,
             dropout=self.dropout,
+            shape=self.shape,
+            material=self.material,
         )
 
     def change(self) -> Change:
@@ -78,7 +83,12 @@ class Recipe:
         return NEUTRAL if self.look_ahead else Change(look_ahead=Switch("all"))
 
     def snapshots(self) -> list[int]:
-        """Five steps: 0, and four even on a log scale up to a third of the run. The end is the sixth."""
+        """Five steps: 0, and four even on a log scale up to a third of the run. The end is the sixth.
+
+        None where none are to be kept.
+        """
+        if not self.keep_snapshots:
+            return []
         first, last = self.steps / 120, self.steps / 3
         return [0, *(round(first * (last / first) ** (i / 3)) for i in range(4))]
 
@@ -91,6 +101,7 @@ class Run:
     recipe: Recipe
     rank: int = 0
     world: int = 1
+    _task: Task = field(init=False)
 
     def train(self) -> None:
         """Train from the last state kept, or from the start, to the recipe's last step.
@@ -103,16 +114,16 @@ class Run:
         pairs = corpus.read_pairs(Path(recipe.pairs))
         training, validation = corpus.split(pairs, recipe.held_out, recipe.seed)
         tokenizer = self._tokenizer(training)
-        model = Transformer(recipe.config(tokenizer.size)).to(device)
+        self._task = learning = task(recipe.shape, tokenizer.size, recipe.change())
+        model = build(recipe.config(tokenizer.size)).to(device)
         adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
         progress = state.load(self.folder / STATE, model, adam)
         if self.rank or not progress.step:
             torch.manual_seed(recipe.seed + self.rank + self.world * progress.step)  # dropout of its own
         parallel: nn.Module = DistributedDataParallel(model) if self.world > 1 else model
-        encoded = corpus.encode(training, tokenizer, model.config.max_pieces)
-        few = dict(list(corpus.references(validation).items())[: recipe.validate_on])
-        history = History(self.folder / SHIP / HISTORY, progress.step, self.rank == 0)
-        if self.rank == 0 and not progress.step:
+        encoded = learning.encode(training, tokenizer, model.config.max_pieces)
+        history = History(self.folder / SHIP / HISTORY, progress.step, self.rank == 0, learning.metric)
+        if self.rank == 0 and 0 in recipe.snapshots() and not progress.step:
             checkpoint.save_snapshot(self.folder / SHIP, model, 0)
 
         saved = time.monotonic()
@@ -135,7 +146,7 @@ class Run:
                     checkpoint.save_snapshot(self.folder / SHIP, model, step)
                 last = step == recipe.steps
                 if last or step % recipe.validate_every == 0:
-                    history.add(step, None, lr, self._ship(model, tokenizer, few, bar))
+                    history.add(step, None, lr, self._ship(model, tokenizer, validation, bar))
                 if last or time.monotonic() - saved > SAVE_SECONDS:
                     state.save(self.folder / STATE, model, adam, progress)
                     saved = time.monotonic()
@@ -157,28 +168,21 @@ class Run:
                 progress.epoch, progress.place = progress.epoch + 1, 0
 
     def _ship(
-        self, model: Transformer, tokenizer: Tokenizer, references: Mapping[str, Sequence[str]], bar: tqdm
+        self, model: Model, tokenizer: Tokenizer, validation: Sequence[corpus.Pair], bar: tqdm
     ) -> float:
-        """Renew what ships; returns BLEU on some of the validation sentences."""
-        score = bleu(model.eval(), tokenizer, references).score
+        """Renew what ships; returns how well it does on some of the validation sentences."""
+        learning, most = self._task, self.recipe.validate_on
+        score = learning.score(model.eval(), tokenizer, validation, most)
         model.train()
-        bar.write(f"step {bar.n}: BLEU {score:.1f} on {len(references)} validation sentences")
+        bar.write(f"step {bar.n}: {learning.metric} {score:.2f} on up to {most} validation sentences")
         checkpoint.save(self.folder / SHIP, model, tokenizer)
         return score
 
     def _step(
         self, model: nn.Module, adam: torch.optim.Adam, batch: list[Encoded], lr: float, device: torch.device
     ) -> float:
-        source = padded([source for source, _ in batch], device)
-        target = padded([target for _, target in batch], device)
         with torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            logits: Tensor = model(source, target[:, :-1], self.recipe.change())
-            loss = cross_entropy(
-                logits.flatten(0, 1),
-                target[:, 1:].flatten(),
-                ignore_index=PAD,
-                label_smoothing=self.recipe.smoothing,
-            )
+            loss = self._task.loss(model, batch, device, self.recipe.smoothing)
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), self.recipe.clip)
@@ -188,12 +192,16 @@ class Run:
         return loss.item()
 
     def _tokenizer(self, training: list[corpus.Pair]) -> Tokenizer:
-        """The one beside the weights, or a new one learned from the training pairs by the first process."""
+        """The one beside the weights; else the recipe's, or a new one, put there by the first process."""
         path = self.folder / SHIP / checkpoint.TOKENIZER
         if self.rank == 0 and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            texts = (text for pair in training for text in (pair.source, pair.target))
-            Tokenizer.train(texts, self.recipe.vocabulary).save(path)
+            if self.recipe.tokenizer:
+                made = Tokenizer.load(Path(self.recipe.tokenizer))
+            else:
+                special = self.recipe.config(self.recipe.vocabulary).special
+                made = Tokenizer.train(texts(self.recipe.shape, training), self.recipe.vocabulary, special)
+            made.save(path)
         if self.world > 1:
             dist.barrier()
         return Tokenizer.load(path)

@@ -9,7 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from model.transformer import Transformer
+from model.build import Model
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Progress:
     loss_sum: float = 0.0  # of the steps since the last that was logged
 
 
-def save(path: Path, model: Transformer, adam: torch.optim.Adam, progress: Progress) -> None:
+def save(path: Path, model: Model, adam: torch.optim.Adam, progress: Progress) -> None:
     """Write the state; a kill leaves the old one or the new one, whole."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for name, parameter in model.named_parameters():
@@ -35,7 +35,7 @@ def save(path: Path, model: Transformer, adam: torch.optim.Adam, progress: Progr
     os.replace(fresh, path)
 
 
-def load(path: Path, model: Transformer, adam: torch.optim.Adam) -> Progress:
+def load(path: Path, model: Model, adam: torch.optim.Adam) -> Progress:
     """Put the state into model, optimizer and random generator; where there is none, nothing happens."""
     if not path.exists():
         return Progress()

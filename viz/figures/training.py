@@ -32,18 +32,30 @@ class Logged(Protocol):
     @property
     def validated(self) -> NDArray[np.int64]: ...
     @property
-    def bleu(self) -> NDArray[np.float64]: ...
+    def metric(self) -> str: ...
+    @property
+    def scores(self) -> NDArray[np.float64]: ...
+
+
+def measured(metric: str) -> str:
+    """What a history measured on held-out sentences, in words."""
+    names = {
+        "bleu": _("BLEU"),
+        "perplexity": _("perplexity a piece"),
+        "accuracy": _("hidden pieces guessed, in per cent"),
+    }
+    return names.get(metric, metric)
 
 
 def logged_curves(logged: Logged, floor: float, marks: Sequence[int], palette: Palette) -> go.Figure:
-    """Loss with its floor, learning rate and BLEU over the steps; `marks` are the steps of the snapshots."""
+    """Loss with its floor, learning rate and what was measured; `marks` are the steps of the snapshots."""
     figure = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.09, row_heights=[4, 2, 3])
     figure.update_layout(sheet(palette, 560).layout)
     colour = palette.weights[3][1]
     parts = (
         (_("loss"), logged.steps, logged.loss, "lines", ".3f"),
         (_("learning rate"), logged.steps, logged.learning_rate, "lines", ".2e"),
-        (_("BLEU"), logged.validated, logged.bleu, "lines+markers", ".1f"),
+        (measured(logged.metric), logged.validated, logged.scores, "lines+markers", ".1f"),
     )
     for row, (name, x, y, mode, digits) in enumerate(parts, 1):
         line: dict[str, Any] = {"color": colour, "width": 2}

@@ -1,10 +1,10 @@
-"""What the run logged: loss, learning rate, BLEU on held-out sentences."""
+"""What the run logged: loss, learning rate, BLEU or the like on held-out sentences."""
 
 import streamlit as st
 
 from viz import cache, view
 from viz.chart import chart
-from viz.figures.training import logged_curves
+from viz.figures.training import logged_curves, measured
 from viz.pages.training.smoothing import TRAINED
 from viz.text import _, prose
 from viz.view import Scene
@@ -20,7 +20,7 @@ def draw(_scene: Scene) -> None:
     top = int(logged.learning_rate.argmax())
     said = _(
         "Learning rate: {peak:.2e} at its peak, step {step:,}. Loss at the end: {loss:.3f}, {over:.3f} above "
-        "its floor. BLEU: {first:.1f} at step {early:,}, {last:.1f} at step {late:,}."
+        "its floor. {name}: {first:.1f} at step {early:,}, {last:.1f} at step {late:,}."
     )
     st.markdown(
         said.format(
@@ -28,9 +28,10 @@ def draw(_scene: Scene) -> None:
             step=int(logged.steps[top]),
             loss=logged.loss[-1],
             over=logged.loss[-1] - floor,
-            first=logged.bleu[0],
+            name=measured(logged.metric),
+            first=logged.scores[0],
             early=int(logged.validated[0]),
-            last=logged.bleu[-1],
+            last=logged.scores[-1],
             late=int(logged.validated[-1]),
         )
     )

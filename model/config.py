@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Self, get_args
 
+from model.trace import KINDS, Kind
+
 PAD, START, END, UNKNOWN = range(4)  # ids of the special pieces, the first four of every vocabulary
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 MASK, GAP = len(SPECIAL), "[MASK]"  # what hides a piece; only an encoder alone has this fifth special piece
@@ -52,6 +54,27 @@ class Config:
     @property
     def recurrent(self) -> bool:
         return self.material != "attention"
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The attentions that the model has."""
+        if self.recurrent:
+            return ("cross",) if self.material == "recurrent attention" else ()
+        return {"decoder": ("decoder",), "encoder": ("encoder",)}.get(self.shape, KINDS)
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """The fields of `Change` that this model has something for."""
+        found = {"blocked", "removed", "uniform"} if self.kinds else set()
+        found |= {"positions", "seed", "shift", "scale", "residual", "norm"} if not self.recurrent else set()
+        found |= {"source_pads"} if self.shape != "decoder" else set()
+        found |= {"target_pads"} if self.shape != "encoder" else set()
+        own = {
+            "encoder": {"source_padding"},
+            "decoder": {"target_padding", "look_ahead"},
+            "cross": {"cross_padding"},
+        }
+        return frozenset(found.union(*(own[kind] for kind in self.kinds)))
 
     @property
     def special(self) -> tuple[str, ...]:

@@ -1,18 +1,24 @@
 """Score a model: `python -m model.evaluate --pairs FILE` prints one line of JSON.
 
 FILE holds tab-separated English and French. Every French line of an English sentence is a right
-answer. `--validation` keeps only the sentences that the model's training held out.
+answer; models of one language read the English alone. `--validation` keeps only the sentences that the
+model's training held out.
 """
 
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import sacrebleu
 
 import model
-from model.quality import score, translations
+from model.continuer import Continuer
+from model.filler import Filler
+from model.quality import Translates, filled, perplexity, score, translations
+from model.tokenizer import Tokenizer
 from model.training import corpus
+from model.training.corpus import Pair
 
 
 def main() -> None:
@@ -21,30 +27,37 @@ def main() -> None:
     parser.add_argument("--model", default="en-fr", help="name of a shipped model, or a model folder")
     parser.add_argument("--beam", type=int, default=1, help="hypotheses kept at each step; 1 is greedy")
     parser.add_argument("--validation", action="store_true", help="only what a training with --seed held out")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the split, and of the pieces that are hidden")
     parser.add_argument("--held-out", type=int, default=1500)
     arguments = parser.parse_args()
 
-    translator = model.load(arguments.model)
+    door = model.load(arguments.model)
     pairs = corpus.read_pairs(arguments.pairs)
     if arguments.validation:
         pairs = corpus.split(pairs, arguments.held_out, arguments.seed)[1]
+    if isinstance(door, Continuer):
+        found = perplexity(door.model, door.tokenizer, corpus.sentences(pairs))._asdict()
+    elif isinstance(door, Filler):
+        found = filled(door.model, door.tokenizer, corpus.sentences(pairs), arguments.seed)._asdict()
+    else:
+        found = translated(door.model, door.tokenizer, pairs, arguments.beam)
+    rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
+    print(json.dumps({**rounded, "sentences": len(corpus.sentences(pairs))}))
+
+
+def translated(model: Translates, tokenizer: Tokenizer, pairs: list[Pair], beam: int) -> dict[str, Any]:
+    """BLEU and chrF against all answers."""
     answers = corpus.references(pairs)
-    found = translations(translator.model, translator.tokenizer, list(answers), arguments.beam)
+    found = translations(model, tokenizer, list(answers), beam)
     bleu = score(sacrebleu.BLEU(), found, list(answers.values()))
     chrf = score(sacrebleu.CHRF(), found, list(answers.values()))
-    print(
-        json.dumps(
-            {
-                "bleu": round(bleu.score, 2),
-                "chrf": round(chrf.score, 2),
-                "sentences": len(answers),
-                "beam": arguments.beam,
-                "signature": bleu.signature,
-                "chrf_signature": chrf.signature,
-            }
-        )
-    )
+    return {
+        "bleu": round(bleu.score, 2),
+        "chrf": round(chrf.score, 2),
+        "beam": beam,
+        "signature": bleu.signature,
+        "chrf_signature": chrf.signature,
+    }
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ from model.transformer import Transformer
 BATCH = 64
 
 
+Translates = Transformer | Recurrent
+
+
 class Score(NamedTuple):
     """A corpus score from 0 to 100, and sacrebleu's signature of how it was computed."""
 
@@ -29,9 +32,7 @@ class Score(NamedTuple):
     signature: str
 
 
-def translations(
-    model: Transformer | Recurrent, tokenizer: Tokenizer, sources: Sequence[str], beam: int = 1
-) -> list[str]:
+def translations(model: Translates, tokenizer: Tokenizer, sources: Sequence[str], beam: int = 1) -> list[str]:
     """Translate cleaned sentences, by batches of like length."""
     device = next(model.parameters()).device
     limit = model.config.max_pieces
@@ -50,7 +51,7 @@ def translations(
 
 
 def bleu(
-    model: Transformer | Recurrent,
+    model: Translates,
     tokenizer: Tokenizer,
     references: Mapping[str, Sequence[str]],
     beam: int = 1,

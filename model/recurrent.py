@@ -8,6 +8,7 @@ layer where the paper takes the larger of two (maxout); dropout; one embedding f
 Shapes: B batch, S source, T target positions, D d_model, N d_ff the width of a state, V vocabulary.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -113,3 +114,14 @@ class Recurrent(Tied):
         written, context = torch.stack(states, dim=1), torch.stack(answers, dim=1)
         hidden = torch.tanh(self.last(torch.cat([read, written, context], dim=-1)))
         return Told(self.dropout(hidden), written, tuple(seen))
+
+
+def joined(steps: Sequence[Attention]) -> Attention:
+    """The attentions of single steps as one, a row for each."""
+    first = steps[0]
+
+    def rows(name: str) -> Tensor:
+        return torch.cat([getattr(step, name) for step in steps], dim=2)
+
+    allowed = torch.cat([step.allowed.expand_as(step.weights) for step in steps], dim=2)
+    return Attention(rows("q"), first.k, first.v, rows("scores"), allowed, rows("weights"), rows("output"))

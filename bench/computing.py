@@ -39,7 +39,7 @@ def text_of(pieces: int) -> str:
 @cache
 def roomy() -> Translator:
     """The shipped weights for longer inputs: the sinusoids of later positions are computed, not learned."""
-    shipped = model.load("en-fr")
+    shipped = model.translator_of("en-fr")
     longer = Transformer(replace(shipped.model.config, max_pieces=max(SIZES)))
     longer.load_state_dict(shipped.model.state_dict())
     longer.eval().requires_grad_(False)

@@ -202,7 +202,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = MODELS / arguments.model if (MODELS / arguments.model).is_dir() else Path(arguments.model)
     gold = read_gold()
-    found = survey(model.load(folder), gold)
+    found = survey(model.translator_of(folder), gold)
     found["aligner"] = (
         statistical(arguments.pairs, gold) if arguments.pairs else (load(folder) or {}).get("aligner")
     )

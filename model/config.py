@@ -60,7 +60,7 @@ class Config:
         """The attentions that the model has."""
         if self.recurrent:
             return ("cross",) if self.material == "recurrent attention" else ()
-        return {"decoder": ("decoder",), "encoder": ("encoder",)}.get(self.shape, KINDS)
+        return KINDS if self.shape == "encoder-decoder" else (self.shape,)
 
     @property
     def changes(self) -> frozenset[str]:

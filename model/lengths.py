@@ -7,7 +7,7 @@ Numpy only but for the measuring; `read` is what a page needs.
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -38,7 +38,9 @@ def read(path: Path = FILE) -> tuple[Band, ...]:
 
 
 def measured(
-    answers: dict[str, list[str]], found: dict[str, Sequence[str]], bands: Sequence[tuple[int, int]] = BANDS
+    answers: dict[str, list[str]],
+    found: Mapping[str, Sequence[str]],
+    bands: Sequence[tuple[int, int]] = BANDS,
 ) -> list[Band]:
     """The bands that hold a sentence; `found` are the translations by each model, in the order of answers."""
     import numpy as np
@@ -71,6 +73,8 @@ def measured(
 
 def main() -> None:
     import model
+    from model.continuer import Continuer
+    from model.filler import Filler
     from model.quality import translations
     from model.training import corpus
 
@@ -87,7 +91,8 @@ def main() -> None:
     found = {}
     for name in arguments.models:
         door = model.load(name)
-        assert door.config.shape == "encoder-decoder", f"{name} does not translate"
+        if isinstance(door, (Continuer, Filler)):
+            parser.error(f"{name} does not translate")
         found[name] = translations(door.model, door.tokenizer, list(answers))
     bands = measured(answers, found)
     said = {"sentences": len(answers), "bands": [asdict(band) for band in bands]}

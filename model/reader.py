@@ -14,7 +14,19 @@ from model.config import PAD, SPECIAL, Config
 from model.embedding import Embedded
 from model.layers import SubLayer
 from model.tokenizer import Piece, Tokenizer
-from model.trace import NEUTRAL, Added, Candidate, Change, Embedding, Fed, Floats, Stages, TextError
+from model.trace import (
+    NEUTRAL,
+    Added,
+    Candidate,
+    Cell,
+    Change,
+    Embedding,
+    Fed,
+    Floats,
+    Head,
+    Stages,
+    TextError,
+)
 
 MODELS = Path(__file__).parent.parent / "assets" / "models"
 MAX_CHARACTERS = 1000  # refused before any work is done on them
@@ -56,9 +68,9 @@ class Reader:
             same = getattr(change, field.name) == getattr(NEUTRAL, field.name)
             if not same and field.name not in self.config.changes | {"seed"}:
                 raise ValueError(f"{self.name} has nothing that {field.name} could change")
-        for place in (*change.blocked, *change.removed, *change.uniform):
-            if place.kind not in self.config.kinds:
-                raise ValueError(f"{self.name} has no {place.kind} attention")
+        places: list[Cell | Head] = [*change.blocked, *change.removed, *change.uniform]
+        for kind in {place.kind for place in places} - {*self.config.kinds}:
+            raise ValueError(f"{self.name} has no {kind} attention")
 
     def candidates(self, log_probs: Tensor) -> tuple[tuple[Candidate, ...], ...]:
         """The likeliest pieces of each row of (T, V)."""

@@ -154,7 +154,7 @@ _worker: _Worker
 def _start(folder: str, pairs: Sequence[corpus.Pair]) -> None:
     global _worker
     torch.set_num_threads(1)  # the sums of one thread come in one order
-    _worker = _Worker(model.load(folder), pairs)
+    _worker = _Worker(model.translator_of(folder), pairs)
 
 
 def _run(job: Job) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def survey(folder: Path, pairs: Sequence[corpus.Pair], notes: Path, workers: int
 
     `notes` begins with a line that says what it is about; notes on anything else are begun anew.
     """
-    translator = model.load(folder)
+    translator = model.translator_of(folder)
     pairs = list(readable(translator, pairs))
     about = hashlib.sha256((folder / WEIGHTS).read_bytes())
     about.update(repr(pairs).encode())

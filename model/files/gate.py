@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 LARGEST = 20 * 2**20  # bytes of a file
-LARGEST_JSON = 8 * 2**20  # of its text, which takes up to twenty times as much when it is read
+LARGEST_JSON = 8 * 2**20  # bytes of JSON
 UNPACKED = 64 * 2**20  # bytes of all numbers in a file
 MEMBERS = 256  # arrays in a file
 LONGEST = 512  # pieces along an axis, as many as the stage draws
@@ -18,6 +18,8 @@ HEADS = 2048  # in all layers of one kind
 CHARACTERS = 100  # of a token
 TEXT = 20_000  # characters of a whole text
 BRACKETS = 100_000  # in a .json, one for each row of weights
+NAMES = 50_000  # in a .json, or rather colons
+NUMBERS = 2_000_000  # in a .json, or rather commas
 
 BARE = "\u2423"  # how a token of spaces alone is shown
 NONE = "\u2205"  # how a token without a character is shown
@@ -37,7 +39,7 @@ class FileError(ValueError):
       bomb     far more bytes inside than the file has
       pickle   Python objects, which could be a program
       member   a name that is used twice, is no plain name, or means nothing here
-      nested   brackets within brackets, too deep or too many
+      nested   a JSON of too many brackets, names or numbers, or of brackets too deep in each other
       version  a whole trace in a way of writing that this version does not know
       missing  no attention weights, or none of what must stand beside them
       type     not numbers, or not text, where these are wanted
@@ -52,11 +54,16 @@ class FileError(ValueError):
     """
 
     def __init__(self, code: str, what: str, got: object, want: object) -> None:
-        super().__init__(f"{what}: got {got}, want {want}")
-        self.code, self.what, self.got, self.want = code, what, str(got), str(want)
+        self.code = code
+        self.what, self.got, self.want = (_short(str(each)) for each in (what, got, want))
+        super().__init__(f"{self.what}: got {self.got}, want {self.want}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.code, self.what, self.got, self.want)
+
+
+def _short(text: str, most: int = 240) -> str:
+    return text if len(text) <= most else text[:most] + " ..."
 
 
 def visible(text: str) -> str:

@@ -15,7 +15,7 @@ import sacrebleu
 import model
 from model.continuer import Continuer
 from model.filler import Filler
-from model.quality import Translates, filled, perplexity, score, translations
+from model.quality import Filled, Perplexity, Translates, filled, perplexity, score, translations
 from model.tokenizer import Tokenizer
 from model.training import corpus
 from model.training.corpus import Pair
@@ -36,13 +36,32 @@ def main() -> None:
     if arguments.validation:
         pairs = corpus.split(pairs, arguments.held_out, arguments.seed)[1]
     if isinstance(door, Continuer):
-        found = perplexity(door.model, door.tokenizer, corpus.sentences(pairs))._asdict()
+        found = unsure(perplexity(door.model, door.tokenizer, corpus.sentences(pairs)))
     elif isinstance(door, Filler):
-        found = filled(door.model, door.tokenizer, corpus.sentences(pairs), arguments.seed)._asdict()
+        found = guessed(filled(door.model, door.tokenizer, corpus.sentences(pairs), arguments.seed))
     else:
         found = translated(door.model, door.tokenizer, pairs, arguments.beam)
-    rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
-    print(json.dumps({**rounded, "sentences": len(corpus.sentences(pairs))}))
+    print(json.dumps({**found, "sentences": len(corpus.sentences(pairs))}))
+
+
+def unsure(found: Perplexity) -> dict[str, Any]:
+    """Of a decoder alone."""
+    return {
+        "perplexity_per_piece": round(found.piece, 2),
+        "perplexity_per_word": round(found.word, 2),
+        "pieces": found.pieces,
+        "words": found.words,
+    }
+
+
+def guessed(found: Filled) -> dict[str, Any]:
+    """Of an encoder alone, in per cent of the hidden pieces."""
+    return {
+        "first": round(100 * found.first, 2),
+        "among_five": round(100 * found.five, 2),
+        "always_the_commonest": round(100 * found.commonest, 2),
+        "hidden": found.hidden,
+    }
 
 
 def translated(model: Translates, tokenizer: Tokenizer, pairs: list[Pair], beam: int) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class Filled(NamedTuple):
 
     first: float  # the likeliest piece is the right one
     five: float  # it is among the five likeliest
+    commonest: float  # of a guesser that knows no more than which piece is hidden most often
     hidden: int
 
 
@@ -109,15 +110,16 @@ def perplexity(model: Stack, tokenizer: Tokenizer, sentences: Sequence[str]) -> 
 def filled(model: Stack, tokenizer: Tokenizer, sentences: Sequence[str], seed: int = 1) -> Filled:
     """How often an encoder alone guesses pieces hidden behind [MASK]: 15 % of them, drawn by `seed`."""
     chance = torch.Generator().manual_seed(seed)
-    hits, hidden = torch.zeros(2), 0
+    hits, met = torch.zeros(2), Counter[int]()
     for ids in _batches([tokenizer.source(text)[-model.config.max_pieces :] for text in sentences], model):
         chosen = choose(ids.cpu(), chance).to(ids.device)
         right = (
             model(ids.masked_fill(chosen, MASK), at=chosen).topk(5, dim=-1).indices == ids[chosen][:, None]
         )
         hits += torch.stack([right[:, 0].sum(), right.sum()]).cpu()
-        hidden += int(chosen.sum())
-    return Filled(hits[0].item() / hidden, hits[1].item() / hidden, hidden)
+        met.update(ids[chosen].tolist())
+    hidden = met.total()
+    return Filled(hits[0].item() / hidden, hits[1].item() / hidden, max(met.values()) / hidden, hidden)
 
 
 def _batches(encoded: Sequence[Sequence[int]], model: Stack) -> Iterator[Tensor]:

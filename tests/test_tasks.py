@@ -156,5 +156,6 @@ def test_losses_and_scores_are_what_their_definitions_say(finished: Path) -> Non
     ranks = (order == ids[asked][:, None]).nonzero()[:, 1]
     assert one.hidden == len(ranks) == int(asked.sum())
     assert one.first == pytest.approx((ranks == 0).float().mean().item())
+    assert one.commonest == pytest.approx(ids[asked].bincount().max().item() / len(ranks))
     assert one.five == pytest.approx((ranks < 5).float().mean().item())
     assert not (asked & ((ids == END) | (ids == PAD))).any()

@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 import model
 from model import words
-from model.translator import MODELS, Translator
+from model.reader import MODELS
+from model.translator import Translator
 from model.words import READS, Gold, Links, Read, aer, halves, links, read_gold
 
 RESULT = "alignment.json"

@@ -32,9 +32,10 @@ from model.config import PAD
 from model.decoding import padded
 from model.heads import Tally, all_heads
 from model.masks import rules
+from model.reader import MODELS
 from model.trace import KINDS, NEUTRAL, Change, Floats, Head, Kind
 from model.training import corpus
-from model.translator import MODELS, Translator
+from model.translator import Translator
 
 RESULT = "heads.json"
 BATCH = 64

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from model.attention import Attention, KeysValues, Rule
 from model.config import Config
-from model.embedding import Embedded as Embedded
-from model.embedding import Tied
+from model.embedding import Embedded, Tied
 from model.layers import DecoderLayer, DecoderSeen, EncoderLayer, SubLayer
 from model.masks import Rules, rules
 from model.trace import NEUTRAL, Change

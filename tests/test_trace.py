@@ -14,10 +14,11 @@ from conftest import FORCED, ROOT, TEXT, arrays, assert_same
 from model.config import END, PAD, START
 from model.decoding import greedy, log_probabilities
 from model.masks import rules
+from model.reader import MAX_CHARACTERS
 from model.tokenizer import Tokenizer, clean
 from model.trace import KINDS, Cell, Change, Head, Switch, TextError, Trace
 from model.transformer import Decoded, Transformer
-from model.translator import MAX_CHARACTERS, Translator
+from model.translator import Translator
 
 L, H, D, d, S, T, V = 3, 2, 22, 11, 7, 13, 211
 DARK = Change(  # rows with nothing allowed, in each kind

@@ -15,9 +15,10 @@ from model.config import Config
 from model.costs import Sizes
 from model.decoding import greedy, greedy_changed, greedy_without_cache
 from model.masks import rules
+from model.reader import MODELS
 from model.trace import NEUTRAL, Change, Trace
 from model.transformer import Transformer
-from model.translator import MODELS, Translator
+from model.translator import Translator
 
 PRIMES = Sizes(n=17, d=26, k=5, r=7)
 

@@ -7,9 +7,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import streamlit as st
@@ -18,15 +18,21 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import model
 from model import align, checkpoint, counts, experiments, norms, quality, sampling, survey, words
 from model import costs as layer_costs
+from model import lengths as model_lengths
 from model.config import Config
-from model.trace import NEUTRAL, Change, Floats, Kind, Trace
+from model.trace import NEUTRAL, Change, Floats, Head, Kind, Side, Trace
 from model.training import history
-from model.translator import MODELS, Translator
+from model.transformer import Transformer
+from model.reader import MODELS
+from model.translator import Translator
 from viz.line import FullError, Line
+from viz.reading import loss
+from viz.sizes import Offer, Sizes
 from viz.text import _
 from viz.warmup import warmup
 
 MODEL, CHEATER = "en-fr", "cheater"
+SHIPPED = (MODEL, "rnn-attention", "rnn", "gpt", "bert")  # as they are offered
 THREADS = 1  # of torch in a process: with two, beside another busy process, a trace took ten times as long
 WORKERS = 2  # passes at a time: a long one holds up no other reader
 STORED = 192 * 2**20  # bytes of traces that a process keeps
@@ -36,6 +42,7 @@ turns = experiments.turns
 masked_softmax = experiments.masked_softmax  # cheaper than a look into a cache
 _log = logging.getLogger("headlight")
 T = TypeVar("T")
+Target = str | tuple[int, ...] | None  # a text to be forced, or ids, or which pieces to hide
 
 
 class UnreadyError(RuntimeError):
@@ -115,6 +122,27 @@ def nbytes(value: object) -> int:
     return 0
 
 
+class Door(Protocol):
+    """What every model can be asked; the rest only some can, see `skills`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> Any: ...
+
+    @property
+    def tokenizer(self) -> Any: ...
+
+    def trace(self, text: str, target: Any = None, change: Change = NEUTRAL) -> Trace: ...
+
+    def translate(self, text: str) -> str: ...
+
+    def search(self, text: str, beam: int) -> sampling.Search: ...
+
+    def sample(self, text: str, lot: sampling.Lot, seeds: tuple[int, ...]) -> list[tuple[int, ...]]: ...
+
+
 _store = Store(STORED, FORGET)
 _line = Line(WORKERS)
 
@@ -142,13 +170,26 @@ _loading = threading.Lock()
 
 
 @cache
-def _loaded(name: str) -> Translator:
-    return model.load(name)
+def _loaded(name: str) -> Door:
+    return cast(Door, model.load(name))
 
 
-def _load(name: str) -> Translator:
+def _load(name: str) -> Door:
     with _loading:  # `cache` alone would let two threads load at once
         return _loaded(name)
+
+
+def models() -> tuple[Offer, ...]:
+    """The models that are offered, the usual one first."""
+    notes = {
+        MODEL: _("The translator of this app: the paper's Transformer, smaller."),
+        "rnn-attention": _("What the Transformer replaced, with the first attention."),
+        "rnn": _("The same without it: all of a sentence in one vector."),
+        "gpt": _("Continues an English beginning."),
+        "bert": _("Guesses hidden English pieces from both sides."),
+    }
+    there = [name for name in SHIPPED if (MODELS / name / checkpoint.CONFIG).is_file()]
+    return tuple(Offer(name, config(name).shape, config(name).material, notes[name]) for name in there)
 
 
 def config(name: str = MODEL) -> Config:
@@ -159,13 +200,27 @@ def config(name: str = MODEL) -> Config:
         raise UnreadyError(_unready()) from error
 
 
+def sizes(name: str = MODEL) -> Sizes:
+    """What a model offers to the controls. Raises UnreadyError."""
+    of = config(name)
+    both: dict[Side, str] = {"source": "en", "target": "fr"}
+    sides: dict[str, dict[Side, str]] = {"decoder": {"target": "en"}, "encoder": {"source": "en"}}
+    every = dict.fromkeys(of.kinds, (of.n_layers, of.n_heads))
+    return Sizes(name, every, of.max_pieces, of.shape, sides.get(of.shape, both))
+
+
+def skills(name: str) -> frozenset[str]:
+    """What a model's door can do beyond a trace: "search", "sample"."""
+    return frozenset(skill for skill in ("search", "sample") if hasattr(door(name), skill))
+
+
 def ready() -> bool:
     """Whether the model can answer, without waiting for it. Begins the warm-up unless it has begun."""
     warmup.start()
     return warmup.ended and not warmup.failure
 
 
-def translator(name: str = MODEL) -> Translator:
+def door(name: str = MODEL) -> Door:
     """One read-only model for all sessions. Waits for the warm-up. Raises UnreadyError."""
     if not warmup.ended:
         with st.spinner(_("The model is being loaded.")):
@@ -193,15 +248,13 @@ def _asked(work: Callable[[], T]) -> T:
         raise BusyError(said) from error
 
 
-def trace(
-    name: str, text: str, target: str | tuple[int, ...] | None = None, change: Change = NEUTRAL
-) -> Trace:
+def trace(name: str, text: str, target: Target = None, change: Change = NEUTRAL) -> Trace:
     """The trace of a sentence: a step to another layer or head runs no model.
 
     Raises TextError and UnreadyError. The key is all that goes in, so that nobody is shown what another
     reader typed, but by typing the same.
     """
-    of = translator(name)
+    of = door(name)
     key = ("trace", name, text, target, change)
     return _store.get(key, lambda: _asked(lambda: of.trace(text, target, change)))
 
@@ -212,7 +265,7 @@ def trace(
 @st.cache_data(max_entries=64, show_spinner=False)
 def projections(name: str, kind: Kind, layer: int, head: int) -> experiments.Projections:
     """The learned matrices of one head."""
-    return experiments.projections(translator(name).model, kind, layer, head)
+    return experiments.projections(door(name).model, kind, layer, head)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
@@ -246,33 +299,32 @@ count, tally, shared = quality.count, quality.tally, quality.shared
 
 
 @cache
-def curves(name: str = MODEL) -> history.Curves:
-    """What the run logged."""
-    return history.read(MODELS / name / "history.csv")
+def curves(name: str = MODEL) -> history.Curves | None:
+    """What the run logged; None where it was not kept."""
+    try:
+        return history.read(MODELS / name / "history.csv")
+    except OSError:
+        return None
 
 
 def snapshots(name: str = MODEL) -> tuple[int, ...]:
     """The steps at which the weights were kept, those that are shipped last."""
-    kept = checkpoint.snapshots(MODELS / name)
-    try:
-        return *kept, int(curves(name).steps[-1])
-    except OSError:  # a model without a history, or none at all
-        return tuple(kept)
+    kept, logged = checkpoint.snapshots(MODELS / name), curves(name)
+    return (*kept, int(logged.steps[-1])) if logged else tuple(kept)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def snapshot(name: str, step: int) -> Translator:
+def snapshot(name: str, step: int) -> Door:
     """The model as it was at `step`. All of a run's fit: each new sentence asks every one of them.
 
     Raises UnreadyError.
     """
-    whole = translator(name)
+    whole = door(name)
     if step == snapshots(name)[-1]:
         return whole
     try:
-        return replace(
-            whole, name=f"{name}, step {step}", model=checkpoint.load_snapshot(MODELS / name, step)
-        )
+        old = cast(Transformer, checkpoint.load_snapshot(MODELS / name, step))
+        return Translator(f"{name}, step {step}", old, whole.tokenizer)
     except checkpoint.CheckpointError as error:
         _log.error("a snapshot did not load: %s", error)
         raise UnreadyError(_unready()) from error
@@ -295,7 +347,7 @@ def dropped(
     name: str, text: str, target: str | None, places: tuple[experiments.Place, ...], rate: float, seed: int
 ) -> Trace:
     """The trace over `target` with dropout at `places`, as in training. Raises TextError and UnreadyError."""
-    whole = translator(name)
+    whole = door(name)
 
     def work() -> Trace:
         model_ = experiments.with_dropout(whole.model, places, rate, seed)
@@ -313,7 +365,7 @@ shares = sampling.shares
 @st.cache_data(max_entries=64, show_spinner=False)
 def search(name: str, text: str, beam: int) -> sampling.Search:
     """A beam search with all that it considered. Raises TextError and UnreadyError."""
-    of = translator(name)
+    of = door(name)
     return _asked(lambda: of.search(text, beam))
 
 
@@ -322,24 +374,33 @@ def sample(
     name: str, text: str, temperature: float, top_k: int, top_p: float, seeds: tuple[int, ...]
 ) -> list[tuple[int, ...]]:
     """The ids of one translation by lot for each seed. Raises TextError and UnreadyError."""
-    of = translator(name)
+    of = door(name)
     return _asked(lambda: of.sample(text, Lot(temperature, top_k, top_p), seeds))
 
 
 def trace_of(name: str, text: str, ids: tuple[int, ...]) -> Trace:
     """The trace over what a beam or a lot chose. Raises TextError and UnreadyError."""
-    of = translator(name)
+    of = door(name)
     return _store.get(("trace_of", name, text, ids), lambda: _asked(lambda: of.trace(text, ids)))
 
 
 def piece(name: str, id_: int) -> str:
     """The piece of an id, as a reader knows it."""
-    return translator(name).tokenizer.piece(id_).text
+    return door(name).tokenizer.piece(id_).text
 
 
 def written(name: str, ids: tuple[int, ...]) -> str:
     """The text of ids."""
-    return translator(name).tokenizer.decode(ids)
+    return door(name).tokenizer.decode(ids)
+
+
+@cache
+def lengths() -> tuple[model_lengths.Band, ...]:
+    """BLEU of every translator by the length of the sentence; nothing where it was not measured."""
+    try:
+        return model_lengths.read()
+    except OSError:
+        return ()
 
 
 # --- heads ------------------------------------------------------------------------------------------------
@@ -360,11 +421,25 @@ def alignment(name: str = MODEL) -> dict[str, Any] | None:
 gold = cache(words.read_gold)  # the pairs with links drawn by hand
 
 
-def costs(name: str, text: str, target: str, loss: survey.Loss) -> Floats:
-    """(3, L, H): what each head's removal or evenness adds to the loss of one pair. Raises UnreadyError."""
-    of = translator(name)
-    key = ("costs", name, text, target, loss)
-    return _store.get(key, lambda: _asked(lambda: survey.costs(of, text, target, loss)))
+def costs(name: str, text: str, target: Target, way: survey.Loss) -> dict[Kind, Floats]:
+    """(L, H) of each kind: what each head's removal or evenness adds to the loss. Raises UnreadyError."""
+    of = door(name)
+
+    def work() -> dict[Kind, Floats]:
+        if isinstance(of, Translator) and target is not None:
+            french = target if isinstance(target, str) else of.tokenizer.decode(target)
+            return dict(zip(of.model.config.kinds, survey.costs(of, text, french, way), strict=True))
+        whole = loss(of.trace(text, target))
+        found: dict[Kind, Floats] = {}
+        for kind, (layers, heads) in sizes(name).kinds.items():
+            found[kind] = np.zeros((layers, heads), np.float32)
+            for layer, head in np.ndindex(layers, heads):
+                one = frozenset({Head(kind, layer, head)})
+                changed = Change(removed=one) if way == "removed" else Change(uniform=one)
+                found[kind][layer, head] = loss(of.trace(text, target, changed)) - whole
+        return found
+
+    return _store.get(("costs", name, text, target, way), lambda: _asked(work))
 
 
 # --- why --------------------------------------------------------------------------------------------------

@@ -376,7 +376,7 @@ class Report:
 
 
 def fuzz(count: int, seed: int = 0, tick: Callable[[int], None] = lambda done: None) -> Report:
-    """Read so many altered files. Any other error than `FileError` is let through, and says which file it was."""
+    """Read so many altered files. Any error but `FileError` is let through, and it is said of which file."""
     lot = random.Random(seed)
     good = seeds(np.random.default_rng(seed))
     report = Report()

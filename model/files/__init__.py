@@ -28,7 +28,7 @@ mask          "mask", or "cross.mask" beside "cross": True or 1 where a query ma
 scores        "scores", or "cross.scores": what softmax was taken of, before the mask; it must
               give the weights.
 limits        20 MiB a file and 64 MiB of numbers in it (8 MiB for .json), 512 tokens along an axis, 2048
-              heads, 100 characters a token. Other names in a file are refused: they are often a misspelling.
+              heads, 200 characters a token. Other names in a file are refused: they are often a misspelling.
 
 A whole trace, as `write` makes it, is such a file too, with all that a model showed.
 """

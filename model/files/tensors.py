@@ -420,7 +420,7 @@ def _numbers(layers: Iterable[int]) -> str:
 
 
 def text_of(value: str) -> str:
-    """A text of a whole trace, for showing. Raises FileError."""
+    """A text of a whole trace, for showing; it may have lines. Raises FileError."""
     if len(value) > TEXT:
         raise FileError("huge", "a text in the file", f"{len(value):,} characters", f"at most {TEXT:,}")
-    return visible(value)
+    return "".join(part if part in "\n\t" else visible(part) for part in re.split(r"([\n\t])", value))

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from model.files.containers import WHOLE, Parts, pack, parse, suffix
-from model.files.gate import HEADS, LONGEST, UNPACKED, FileError, Numbers, finite, named, shaped
+from model.files.gate import CHARACTERS, HEADS, LONGEST, UNPACKED, FileError, Numbers, finite, named, shaped
 from model.files.tensors import check, text_of
 from model.trace import KINDS, Stages, Trace, asks
 
@@ -167,6 +167,10 @@ def _wrong(path: str, value: Any) -> Any:
 def judge(trace: Trace) -> None:
     """Raise FileError where the parts of a trace contradict each other or cannot be shown."""
     lengths = {side: len(trace.pieces(side)) for side in ("source", "target")}
+    for piece in (*trace.source, *trace.target, *trace.comes_out):
+        if len(piece) > CHARACTERS:
+            got = f"{named(piece)} of {len(piece)} characters"
+            raise FileError("huge", "a piece", got, f"at most {CHARACTERS}")
     for side, length in lengths.items():
         if length > LONGEST:
             raise FileError("huge", f"{side}", f"{length} pieces", f"at most {LONGEST}")

@@ -68,12 +68,13 @@ def logged_curves(logged: Logged, floor: float, marks: Sequence[int], palette: P
             text=f"<b>{name}</b>", showarrow=False, x=0, y=1, xref=f"x{axis} domain", yref=f"y{axis} domain",
             xanchor="left", yanchor="bottom",
         )  # fmt: skip
-    figure.add_hline(
-        y=floor, row=1, col=1, line={"color": palette.accent, "width": 2, "dash": "dot"},
-        annotation={"text": _("the smoothed target's entropy: {floor:.3f}").format(floor=floor),
-                    "font": {"color": palette.accent}, "yanchor": "top"},
-        annotation_position="bottom left",
-    )  # fmt: skip
+    if floor:  # without smoothing it is the axis
+        figure.add_hline(
+            y=floor, row=1, col=1, line={"color": palette.accent, "width": 2, "dash": "dot"},
+            annotation={"text": _("the smoothed target's entropy: {floor:.3f}").format(floor=floor),
+                        "font": {"color": palette.accent}, "yanchor": "top"},
+            annotation_position="bottom left",
+        )  # fmt: skip
     kept = np.array(marks)
     figure.add_trace(
         go.Scatter(

@@ -18,6 +18,8 @@ BANNED = {
     "model/words.py": {"torch", "safetensors", "tokenizers"},
     "viz/**/*.py": {"torch", "tokenizers", "safetensors"},
     "viz/figures/*.py": {"streamlit"},
+    "viz/svg/*.py": {"streamlit", "plotly"},
+    "viz/standalone.py": {"streamlit", "plotly"},
     "viz/tables.py": {"streamlit"},
     "viz/reading.py": {"streamlit", "plotly"},
     "viz/theme.py": {"streamlit", "plotly", "model"},

@@ -367,7 +367,10 @@ def tensors(entry: dict[str, Any] | bytes, body: bytes = b"", size: int | None =
 
 
 ZEROS = bytes(50 * 2**20)
+HALVES = header("(17825792,)", "<f2") + ZEROS[: 2 * 17825792]  # 34 MiB, which become 68
+NOISE = header("(131072,)") + np.random.default_rng(0).bytes(4 * 131072)  # as much as keeps it from a bomb
 EMPTY = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+FOUR = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
 TERABYTES = {"dtype": "F32", "shape": [2**20, 2**20], "data_offsets": [0, 2**42]}
 
 
@@ -383,7 +386,13 @@ TERABYTES = {"dtype": "F32", "shape": [2**20, 2**20], "data_offsets": [0, 2**42]
         ("a.npz", lambda: zipped({"weights.npy": header("(3000,)", "<U1") + bytes(12000)}), {"huge"}),
         ("a.npz", lambda: zipped({"weights.npy": ZEROS}), {"bomb"}),
         ("a.npz", lambda: zipped({f"weights.{layer}.npy": ZEROS[: 2**20] for layer in range(60)}), {"bomb"}),
-        ("a.npz", lambda: lying(zipped({"weights.npy": header("(9,)") + ZEROS}), 400), {"damaged"}),
+        (
+            "a.npz",
+            lambda: lying(zipped({"a.npy": header("(9,)") + ZEROS}), len(header("(9,)")) + 36),
+            {"damaged"},
+        ),
+        ("a.npz", lambda: zipped({"a.npy": header("(9,)") + bytes(40)}), {"damaged"}),
+        ("a.npz", lambda: zipped({"a.npy": HALVES, "b.npy": NOISE}), {"huge"}),
         ("a.npz", lambda: lying(zipped({"weights.npy": header("(9,)")}), 2**32 - 2), {"bomb"}),
         ("a.npz", lambda: zipped({"weights.npy": b"x"}, zipfile.ZIP_LZMA), {"damaged"}),
         ("a.npz", lambda: zipped({f"{index}.npy": b"" for index in range(300)}), {"huge"}),
@@ -413,6 +422,13 @@ TERABYTES = {"dtype": "F32", "shape": [2**20, 2**20], "data_offsets": [0, 2**42]
             lambda: tensors({"w": EMPTY}, b"x"),
             {"damaged"},
         ),
+        (
+            "a.safetensors",
+            lambda: tensors({"v": EMPTY, "w": {**FOUR, "data_offsets": [4, 8]}}, bytes(8)),
+            {"damaged"},
+        ),
+        ("a.safetensors", lambda: tensors({"v": FOUR, "w": FOUR}, bytes(4)), {"damaged"}),
+        ("a.safetensors", lambda: tensors({"v": FOUR, "w": {**FOUR, "shape": [2]}}, bytes(8)), {"damaged"}),
         ("a.safetensors", lambda: tensors({f"{index}": 1 for index in range(300)}), {"huge"}),
         ("a.safetensors", lambda: tensors(b'{"a": 1, "a": 1}'), {"member"}),
         ("a.safetensors", lambda: tensors(b"[" * 100_000), {"damaged", "nested"}),
@@ -443,6 +459,12 @@ def test_what_would_take_time_or_memory_is_refused_before_it_does(
     name: str, content: Callable[[], bytes], codes: set[str]
 ) -> None:
     assert refused(name, content()).code in codes
+
+
+def test_a_bit_that_turned_is_found_by_the_checksum_of_a_zip(cross: np.ndarray) -> None:
+    content = bytearray(as_npz({"weights": cross}))
+    content[len(content) // 2] ^= 1
+    assert refused("a.npz", bytes(content)).code == "damaged"
 
 
 def test_a_name_is_used_once(square: np.ndarray) -> None:
@@ -602,6 +624,7 @@ def _array(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[d
         (_set("gaps", [0, 5]), "tokens"),
         (_set("comes_out", ["a"]), "tokens"),
         (_set("candidates", [[{"piece": "a", "log_prob": "b"}]]), "type"),
+        (_set("candidates", [[{"piece": "a", "log_prob": float("nan")}]] * 7), "nan"),
         (lambda said: said["trace"].pop("attention"), "missing"),
         (lambda said: said["trace"]["attention"].pop("cross"), "member"),
         (lambda said: said["trace"]["change"].__setitem__("positions", "sideways"), "type"),

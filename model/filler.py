@@ -58,6 +58,7 @@ class Filler(Reader):
             source=tuple(piece.text for piece in source),
             source_ids=tuple(piece.id for piece in source),
             comes_out=tuple(self.texts[id_] for id_ in guesses.tolist()),
+            out_ids=tuple(guesses.tolist()),
             source_spaces=tuple(piece.space for piece in source),
             languages={"source": "en"},
             unknown=tuple(piece.text for piece in shown if piece.id == UNKNOWN),

@@ -4,7 +4,7 @@ Numpy only, as `model.trace` is. Shapes: L layers, H heads, Q queries, K keys, S
 Rows with one allowed key have no choice and are never counted; nor are rows of pads.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -38,9 +38,9 @@ WHERE: dict[Role, tuple[Kind, ...]] = {
 READING: dict[Role, words.Read] = {"align out": "comes out", "align in": "goes in"}
 
 
-def all_heads(layers: int, heads: int) -> list[Head]:
+def all_heads(layers: int, heads: int, kinds: Sequence[Kind] = KINDS) -> list[Head]:
     """Every head of a model, kind by kind."""
-    return [Head(kind, layer, head) for kind in KINDS for layer in range(layers) for head in range(heads)]
+    return [Head(kind, layer, head) for kind in kinds for layer in range(layers) for head in range(heads)]
 
 
 # --- measures ---------------------------------------------------------------------------------------------

@@ -203,6 +203,7 @@ class Trace(_Arrays):
     source_ids: tuple[int, ...] = ()  # what the model reads for them
     target_ids: tuple[int, ...] = ()
     comes_out: tuple[str, ...] = ()  # the pieces that come out: the same, one place on, </s> last
+    out_ids: tuple[int, ...] = ()  # their ids
     source_spaces: tuple[bool, ...] = ()  # whether a space stands before the piece
     target_spaces: tuple[bool, ...] = ()
     languages: Mapping[Side, str] = field(default_factory=dict)  # "en", "fr"; none where nobody knows
@@ -225,6 +226,11 @@ class Trace(_Arrays):
     @property
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(self.attention)
+
+    @property
+    def typed(self) -> Side:
+        """The side whose text a reader types: the source, or of a decoder alone the target."""
+        return "source" if self.source else "target"
 
     @property
     def predicts(self) -> Side | None:

@@ -76,6 +76,7 @@ class Translator(Reader):
             source_ids=tuple(piece.id for piece in source),
             target_ids=tuple(piece.id for piece in goes_in),
             comes_out=tuple(piece.text for piece in comes_out),
+            out_ids=tuple(piece.id for piece in comes_out),
             source_spaces=tuple(piece.space for piece in source),
             target_spaces=tuple(piece.space for piece in goes_in),
             unknown=tuple(piece.text for piece in [*source, *pieces] if piece.id == UNKNOWN),

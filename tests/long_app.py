@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from viz import component, stage, view
+from viz.sizes import Sizes
 
 LAYERS, HEADS, PIECES = 6, 3, 509
 
@@ -20,7 +21,7 @@ def main() -> None:
     pieces = tuple(f"p{index}" for index in range(PIECES))
     maps = stage.Maps(weights(), np.zeros((LAYERS, HEADS, PIECES, PIECES), np.uint8), pieces, pieces)
     asked = st.query_params
-    usual = view.controls(view.at_first(view.Sizes(LAYERS, HEADS, PIECES)))
+    usual = view.controls(view.at_first(Sizes("en-fr", {"encoder": (LAYERS, HEADS)}, PIECES, "encoder", {})))
     place = usual | {
         "kind": "encoder",
         "head": int(asked.get("head", 1)),

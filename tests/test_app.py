@@ -9,9 +9,10 @@ from streamlit.util import calc_hash
 
 from model.trace import NEUTRAL, Change, Trace
 from model.translator import Translator
-from viz.pages import pages
+from viz import cache
+from viz.pages import offers, pages
 from viz.text import examples
-from viz.view import Sizes, judge, offers, plain
+from viz.view import judge, plain
 
 ROOT = Path(__file__).parent.parent
 FIRST = examples()[0]
@@ -152,7 +153,7 @@ def test_a_bad_link_is_told_and_the_usual_view_shown(bad: str) -> None:
 
 
 def test_good_links_are_not_complained_of() -> None:
-    offered = offers(Sizes(3, 8, 64))
+    offered = offers(cache.sizes(), cache.models())
     for example in examples():
         assert judge(example.query_params(), offered) == []
     assert judge({"unknown": "x", "column": "0", "mean": "true", "values": "false"}, offered) == []

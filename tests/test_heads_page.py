@@ -77,19 +77,22 @@ PLACES = st.frozensets(st.sampled_from(all_heads(3, 11)))
 
 @given(removed=PLACES)
 def test_heads_written_into_an_address_read_back_as_themselves(removed: roles.Heads) -> None:
-    assert roles.parse(roles.write(removed), 3, 11) == (removed, [])
+    assert roles.parse(roles.write(removed), dict.fromkeys(KINDS, (3, 11))) == (removed, [])
 
 
 @given(text=st.text(alphabet="edcx0123456789. ", max_size=40))
 def test_any_text_names_heads_of_the_model_or_is_told_wrong(text: str) -> None:
-    found, wrong = roles.parse(text, 3, 11)
+    found, wrong = roles.parse(text, dict.fromkeys(KINDS, (3, 11)))
     assert found <= {*all_heads(3, 11)}
     assert set(wrong) <= set(text.split())
 
 
 def test_layers_and_heads_count_from_1_in_an_address() -> None:
     assert roles.write({Head("cross", 1, 4), Head("encoder", 0, 0)}) == "e1.1 c2.5"
-    assert roles.parse("e0.1 c4.1 d1.12 c2.5", 3, 11) == ({Head("cross", 1, 4)}, ["e0.1", "c4.1", "d1.12"])
+    assert roles.parse("e0.1 c4.1 d1.12 c2.5", dict.fromkeys(KINDS, (3, 11))) == (
+        {Head("cross", 1, 4)},
+        ["e0.1", "c4.1", "d1.12"],
+    )
 
 
 # --- figures ----------------------------------------------------------------------------------------------
@@ -334,7 +337,7 @@ def test_removing_a_head_shows_what_the_model_computes_without_it(shipped: Trans
 def test_a_head_at_random_is_one_that_is_not_removed_yet() -> None:
     at = opened(heads_tab="remove", heads_removed="c1.8")
     at.button(key="heads_random").click().run()
-    found, wrong = roles.parse(str(at.text_input(key="heads_removed").value), 3, 8)
+    found, wrong = roles.parse(str(at.text_input(key="heads_removed").value), dict.fromkeys(KINDS, (3, 8)))
     assert len(found) == 2
     assert Head("cross", 0, 7) in found
     assert not wrong

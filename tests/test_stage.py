@@ -11,9 +11,10 @@ import pytest
 from model.trace import KINDS, Cell, Change, Trace
 from model.translator import Translator
 from tests.conftest import FORCED, TEXT
+from viz import cache
 from viz.reading import REASONS, Map, reasons
 from viz.stage import DENSE, LONGEST, Maps, Payload, maps, pack
-from viz.view import Sizes, at_first, controls, offers
+from viz.view import at_first, controls, offers
 
 
 @dataclass
@@ -144,7 +145,7 @@ def test_what_the_stage_cannot_draw_is_refused() -> None:
 
 
 def test_a_place_is_said_in_the_terms_of_the_address() -> None:
-    sizes = Sizes(3, 8, 64)
+    sizes = cache.sizes()
     place = controls(at_first(sizes))
     assert place.keys() == offers(sizes).keys() - {"values", "still"} | {"also"}
     for name, value in place.items():

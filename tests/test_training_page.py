@@ -39,7 +39,6 @@ from viz import cache
 from viz.figures.heatmap import Look
 from viz.figures.training import TOP, dropped_map, logged_curves, ngrams
 from viz.pages import training
-from viz.pages.training.smoothing import right_ids
 from viz.pages.training.watch import evenness, ruled
 from viz.reading import Map, find, roles
 from viz.tables import forcing
@@ -82,7 +81,7 @@ def film(at: AppTest) -> dict[str, Any]:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
 def test_smoothed_losses_are_torchs_and_none_is_under_the_floor(trace: Trace, smoothing: float) -> None:
-    right = right_ids(trace)
+    right = np.array(trace.out_ids)
     seen = smoothed_loss(trace.log_probs, right, smoothing)
     logits, target = torch.tensor(trace.log_probs), torch.tensor(right)
     for ours, epsilon in ((seen.plain, 0.0), (seen.smoothed, smoothing)):
@@ -400,7 +399,7 @@ def test_a_bad_link_is_told(bad: str) -> None:
 
 def test_the_smoothing_tab_says_the_losses_of_the_sentence() -> None:
     trace = cache.trace(cache.MODEL, examples()[0].text)
-    seen = smoothed_loss(trace.log_probs, right_ids(trace), 0.2)
+    seen = smoothed_loss(trace.log_probs, np.array(trace.out_ids), 0.2)
     at = opened(train_tab="smoothing", train_smoothing="0.2")
     assert f"**{seen.smoothed.mean():.3f}** with ε = 0.2" in said(at)
     assert f"**{seen.floor:.3f}**" in said(at)
@@ -420,7 +419,7 @@ def test_forcing_says_where_another_piece_was_likelier(trace: Trace) -> None:
     assert frame.iloc[:, 0].tolist() == list(trace.target)
     assert frame.iloc[1:, 0].tolist() == frame.iloc[:-1, 1].tolist()  # the right piece goes in next
     likeliest = trace.log_probs.argmax(axis=-1)
-    same = [row[0] == row[1] for row in zip(likeliest.tolist(), right_ids(trace).tolist(), strict=True)]
+    same = [row[0] == row[1] for row in zip(likeliest.tolist(), np.array(trace.out_ids).tolist(), strict=True)]
     assert sum(frame.iloc[:, 3] == frame.iloc[:, 1]) >= sum(same)
     at = opened(train_tab="forcing", target="Elle a un petit chien noir.")
     assert "In 1 of 8 rows another piece was likelier" in said(at)

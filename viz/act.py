@@ -36,16 +36,34 @@ def consequences(act: Act, scene: Scene) -> None:
     What the changed model writes by itself takes a pass for each piece: it is asked for here, when the
     maps are on their way to the reader.
     """
+    if act.before.predicts is None:
+        return
     free = scene.again(act.after.change, False)
     words, numbers = st.columns([2, 3], gap="large")
     with words:
-        st.markdown("**" + _("Translation") + "**")
+        title, loss_title = _titles(act.before)
+        st.markdown(f"**{title}**")
         st.text(_("before: {text}").format(text=act.before.translation))
         st.text(_("after: {text}").format(text=free.translation))
-        st.markdown("**" + _("Loss on the translation before") + "**")
+        st.markdown(f"**{loss_title}**")
         st.text(_("before: {loss:.3f}").format(loss=loss(act.before)))
         st.text(_("after: {loss:.3f}").format(loss=loss(act.after)))
-        st.caption(_("Mean of −log p over the pieces that come out. At 0 the model would be certain."))
+        st.caption(_("Mean of −log p over these pieces. At 0 the model would be certain."))
     with numbers:
-        st.markdown("**" + _("Probability of each piece, given the right ones before it") + "**")
+        given = act.before.predicts == "target"
+        said = (
+            _("Probability of each piece, given the right ones before it")
+            if given
+            else _("Probability of the piece that stands or is hidden in each place")
+        )
+        st.markdown(f"**{said}**")
         st.dataframe(tables.piece_probabilities(act.before, act.after), hide_index=True)
+
+
+def _titles(before: Trace) -> tuple[str, str]:
+    """What came out, and what the loss is of."""
+    if before.predicts == "source":
+        return _("The gaps filled"), _("Loss on what is hidden") if before.gaps else _("Loss on all pieces")
+    if not before.source:
+        return _("The sentence"), _("Loss on the sentence before")
+    return _("Translation"), _("Loss on the translation before")

@@ -3,16 +3,15 @@
 Their scripts stand in `assets/component/`.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from model.trace import KINDS, Kind, Trace
-from viz.reading import PAD, REASONS, RESTING, kind_name, percent, phrases, reason_name
+from model.trace import KINDS, Kind
+from viz.reading import PAD, REASONS, RESTING, kind_name, language, phrases, reason_name
+from viz.sizes import Sizes
 from viz.stage import Payload
 from viz.text import ASSETS, _
 from viz.theme import Palette
@@ -30,8 +29,8 @@ def _component(name: str, scripts: Sequence[str] = (), style: str = "frame.css")
     )
 
 
-_MAP, _TRANSLATION, _LINK, _GO, _PAGES = map(_component, ("map", "translation", "link", "go", "pages"))
-
+_MAP, _TRANSLATION, _LINK, _PAGES = map(_component, ("map", "translation", "link", "pages"))
+_GO, _MODELS = (_component(name, ["place.js", f"{name}.js"]) for name in ("go", "models"))
 
 _STAGE = _component(
     "stage",
@@ -41,15 +40,36 @@ _STAGE = _component(
 _BYTES = _component("bytes", ["stage/data.js", "stage/bytes.js"])
 
 
-def model_map(kind: Kind, layer: int, layers: int, palette: Palette, choose: Callable[[str], None]) -> None:
-    """The paper's figure 1, small; its three attentions are buttons that `choose` a kind."""
+@dataclass(frozen=True)
+class Place:
+    """Somewhere to go: what the link says, why, and the query parameters, None for one that is left out.
+
+    Without an address: this page as a reader first finds it.
+    """
+
+    label: str
+    note: str
+    address: dict[str, str | None] | None
+    current: bool = False
+
+
+def model_map(place: tuple[Kind, int], sizes: Sizes, palette: Palette, choose: Callable[[str], None]) -> None:
+    """The paper's figure 1, small, or the half of it that a model has; its attentions are buttons.
+
+    `place` is the kind and the layer that the reader looks at; a press lets `choose` know.
+    """
     key = "map"
+    kind, layer = place
+    layers, _heads = sizes.kinds.get(kind, (1, 1))
+    shape, languages = sizes.shape, sizes.languages
     _MAP(
         key=key,
         data={
             "kind": kind,
             "layer": layer,
             "layers": layers,
+            "kinds": [*sizes.kinds],
+            "shape": shape,
             "colours": {"source": palette.source, "target": palette.target},
             "words": {
                 "title": _("Where you are in the model"),
@@ -58,44 +78,54 @@ def model_map(kind: Kind, layer: int, layers: int, palette: Palette, choose: Cal
                 "cross": [_("cross-"), _("attention")],
                 "feed": _("feed-forward"),
                 "positions": _("+ positions"),
-                "source": _("English"),
-                "target": _("French so far"),
-                "next": _("next piece"),
+                "source": language(languages, "source"),
+                "target": _("{language} so far").format(language=language(languages, "target")),
+                "next": _("hidden piece") if shape == "encoder" else _("next piece"),
                 "layer": _("layer {layer} of {layers}").format(layer=layer + 1, layers=layers),
+                "reads": _("states, there and back"),
+                "writes": _("states"),
+                "vector": _("one vector"),
             },
         },
         on_kind_change=lambda: choose(st.session_state[key]["kind"]),
     )
 
 
-def translation(trace: Trace, palette: Palette) -> None:
-    """The target sentence, each piece with its probability."""
-    shares = np.exp(trace.piece_log_probs)
-    real = len(trace.target) - trace.change.target_pads
-    pieces = [
-        {
-            "text": trace.target[index],
-            "space": trace.target_spaces[index] and index > 1,
-            "said": _("probability {share}").format(share=percent(float(shares[index - 1]))),
-        }
-        for index in range(1, real)
-    ]
-    share = percent(math.exp(trace.log_prob))
-    whole = (
-        _("The model gives this French sentence a probability of {share}.")
-        if trace.forced
-        else _("The model's probability of this whole translation: {share}.")
-    ).format(share=share)
-    if trace.cut:
-        whole += " " + _("It did not stop by itself: the length limit cut it.")
+def sentence(data: Mapping[str, Any], turn: Callable[[int], None]) -> None:
+    """What `viz.sentence` says of the text that came out. A press on one that can be hidden is a `turn`."""
+    key = "translation"
     _TRANSLATION(
-        key="translation",
+        key=key,
+        data={**data, "covered": stage_words()["covered"]},
+        on_piece_change=lambda: turn(int(st.session_state[key]["piece"])),
+    )
+
+
+def models(places: Mapping[tuple[str, str], Sequence[Place]]) -> None:
+    """The table of models: shapes down, materials across, links in its cells."""
+    shapes = {
+        "encoder-decoder": _("encoder and decoder"),
+        "decoder": _("decoder only"),
+        "encoder": _("encoder only"),
+    }
+    materials = {
+        "recurrent": _("recurrent"),
+        "recurrent attention": _("recurrent, with attention"),
+        "attention": _("attention"),
+    }
+    columns = {
+        material: name for material, name in materials.items() if any(of == material for _shape, of in places)
+    }
+    _MODELS(
+        key="models",
         data={
-            "pieces": pieces,
-            "whole": whole,
-            "colour": palette.target,
-            "label": _("French translation"),
-            "covered": stage_words()["covered"],
+            "title": _("Models, by shape and material"),
+            "columns": [*columns.values()],
+            "rows": [
+                {"name": name, "cells": [_linked(places.get((shape, each), ())) for each in columns]}
+                for shape, name in shapes.items()
+                if any(of == shape for of, _material in places)
+            ],
         },
     )
 
@@ -201,25 +231,10 @@ def keep_pages(shared: Sequence[str]) -> None:
     _PAGES(key="pages", data=list(shared))
 
 
-@dataclass(frozen=True)
-class Place:
-    """Somewhere to go: what the link says, why, and the query parameters, None for one that is left out.
-
-    Without an address: this page as a reader first finds it.
-    """
-
-    label: str
-    note: str
-    address: dict[str, str | None] | None
-    current: bool = False
-
-
 def links(key: str, places: Sequence[Place]) -> None:
     """A list of places, each one step of history away."""
-    _GO(
-        key=key,
-        data=[
-            {"label": place.label, "note": place.note, "address": place.address, "current": place.current}
-            for place in places
-        ],
-    )
+    _GO(key=key, data=_linked(places))
+
+
+def _linked(places: Sequence[Place]) -> list[dict[str, Any]]:
+    return [asdict(place) for place in places]

@@ -80,8 +80,8 @@ def following(
 
     `drawn` (V,) are the probabilities of a lot.
     """
-    log_probs, end = trace.log_probs[step], trace.source_ids[-1]  # the source, too, ends with </s>
-    out = (*trace.target_ids[1:], end)[step]
+    real = len(trace.out_ids) - trace.change.target_pads
+    log_probs, out, end = trace.log_probs[step], trace.out_ids[step], trace.out_ids[real - 1]
     best = np.argsort(-log_probs, kind="stable")[:NEXT].tolist()
     ids = [*best, *(id_ for id_ in dict.fromkeys((out, end)) if id_ not in best)]
     return [

@@ -70,6 +70,10 @@ def put_back(swapped: Trace, order: NDArray[np.int64]) -> Trace:
         return replace(stages, **arrays)
 
     maps = ("scores", "allowed", "weights")
+    axes: dict[Kind, tuple[Sequence[str], Sequence[str]]] = {
+        "encoder": (("q", "k", "v", "output", *maps), maps),
+        "cross": (("k", "v"), maps),
+    }
     embedding = swapped.embedding("source")
     return replace(
         swapped,
@@ -77,9 +81,8 @@ def put_back(swapped: Trace, order: NDArray[np.int64]) -> Trace:
         source_ids=tuple(swapped.source_ids[index] for index in old),
         source_spaces=tuple(swapped.source_spaces[index] for index in old),
         attention={
-            **swapped.attention,
-            "encoder": moved(swapped.stages("encoder"), ("q", "k", "v", "output", *maps), maps),
-            "cross": moved(swapped.stages("cross"), ("k", "v"), maps),
+            kind: moved(swapped.stages(kind), *axes[kind]) if kind in axes else seen
+            for kind, seen in swapped.attention.items()
         },
         embeddings={
             **swapped.embeddings,

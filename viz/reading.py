@@ -3,8 +3,8 @@
 Shapes: L layers, H heads, Q queries, K keys.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
@@ -29,10 +29,10 @@ def kind_name(kind: Kind) -> str:
     }[kind]
 
 
-def language(trace: Trace, side: Side) -> str:
+def language(languages: Mapping[Side, str], side: Side) -> str:
     """What a sentence is called."""
     known = {"en": _("English"), "fr": _("French")}
-    return known.get(trace.languages.get(side, ""), _("source") if side == "source" else _("target"))
+    return known.get(languages.get(side, ""), _("source") if side == "source" else _("target"))
 
 
 def outgoing(trace: Trace, kind: Kind) -> tuple[str, ...] | None:
@@ -169,7 +169,7 @@ def facts(picture: Map) -> str:
     weights, say = picture.weights, phrases()
     sums = weights.sum(axis=-1)[~picture.empty]
     trace, kind = picture.trace, picture.kind
-    rows, columns = language(trace, asks(kind)), language(trace, asked(kind))
+    rows, columns = language(trace.languages, asks(kind)), language(trace.languages, asked(kind))
     if outgoing(trace, kind) is not None:
         rows = say["in_out"].format(language=rows)
     parts = [
@@ -193,7 +193,13 @@ def facts(picture: Map) -> str:
 
 
 def loss(trace: Trace) -> float:
-    """Mean of -log p over the pieces that come out, pads left out: the loss without label smoothing."""
+    """Mean of -log p over the pieces that come out, pads left out: the loss without label smoothing.
+
+    Of a model that fills gaps, over what is hidden, or over all pieces where nothing is.
+    """
+    if trace.predicts == "source":
+        rows = [*trace.gaps] or [*range(len(trace.source) - trace.change.source_pads)]
+        return -float(trace.piece_log_probs[rows].mean())
     real = len(trace.target) - trace.change.target_pads
     return -float(trace.piece_log_probs[:real].mean())
 
@@ -254,9 +260,9 @@ def _rests(trace: Trace, kind: Kind) -> Floats:
     return np.maximum(*(heads.mean_weight(trace, role, kind) for role in kept))
 
 
-def roles() -> list[Role]:
-    """What "find me a head that ..." offers."""
-    return [
+def roles(kinds: Sequence[Kind] = KINDS) -> list[Role]:
+    """What "find me a head that ..." offers in a model with these kinds."""
+    offered = [
         Role(
             _("aligns the two sentences"),
             _("Mean of each row's largest weight on a word, times the share of different words so chosen."),
@@ -282,6 +288,8 @@ def roles() -> list[Role]:
             _rests,
         ),
     ]
+    here = [replace(role, kinds=tuple(kind for kind in role.kinds if kind in kinds)) for role in offered]
+    return [role for role in here if role.kinds]
 
 
 def find(trace: Trace, role: Role) -> Found:

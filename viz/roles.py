@@ -32,14 +32,16 @@ def write(heads: Iterable[Head]) -> str:
     return " ".join(head.kind[0] + short(head) for head in order)
 
 
-def parse(text: str, layers: int, heads: int) -> tuple[Heads, list[str]]:
+def parse(text: str, kinds: Mapping[Kind, tuple[int, int]]) -> tuple[Heads, list[str]]:
     """The heads that a text names, and its words that name none of this model."""
     found: set[Head] = set()
     wrong = []
     for word in text.split():
         part = _HEAD.fullmatch(word)
-        if part and 1 <= int(part[2]) <= layers and 1 <= int(part[3]) <= heads:
-            found.add(Head(LETTERS[part[1]], int(part[2]) - 1, int(part[3]) - 1))
+        kind = LETTERS[part[1]] if part else None
+        layers, heads = kinds.get(kind, (0, 0)) if kind else (0, 0)
+        if part and kind and 1 <= int(part[2]) <= layers and 1 <= int(part[3]) <= heads:
+            found.add(Head(kind, int(part[2]) - 1, int(part[3]) - 1))
         else:
             wrong.append(word)
     return frozenset(found), wrong

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from model.heads import ROLES, Role, given
-from model.trace import Head, Trace
+from model.trace import Head, Kind, Trace
 from viz import roles
 from viz.reading import Map, loss, percent, row_names
 from viz.text import _
@@ -35,7 +35,9 @@ def padding(bare: Trace, masked: Sequence[Trace], unmasked: Sequence[Trace], lay
     The last column is the share of the encoder's weight in one layer, over real rows and all heads,
     that goes to pads where nothing hides them.
     """
-    rows, size = len(bare.target), len(bare.source)
+    rows, size = len(bare.log_probs), len(bare.source)
+    kind: Kind = "encoder" if "encoder" in bare.kinds else "cross"
+    queries = len(bare.axes(kind)[0])
 
     def moved(trace: Trace) -> float:
         return float(abs(trace.log_probs[:rows] - bare.log_probs).max())
@@ -46,7 +48,9 @@ def padding(bare: Trace, masked: Sequence[Trace], unmasked: Sequence[Trace], lay
             _("largest change of log p, masked"): [f"{moved(trace):.1e}" for trace in masked],
             _("not masked"): [f"{moved(trace):.2f}" for trace in unmasked],
             _("share read from pads, not masked"): [
-                percent(float(trace.weights("encoder")[layer, :, :size, size:].sum(axis=-1).mean()))
+                percent(
+                    float(trace.weights(kind)[layer, :, :queries, size:].sum(axis=-1).mean())
+                )
                 for trace in unmasked
             ],
         }
@@ -70,11 +74,17 @@ def leak(masked: tuple[Trace, Trace], unmasked: tuple[Trace, Trace], place: int)
 
 def piece_probabilities(before: Trace, after: Trace) -> pd.DataFrame:
     """Each piece that comes out, its probability in two traces of one target, and the change of its log."""
-    real = len(before.target) - before.change.target_pads
+    if before.predicts == "target":
+        real = len(before.target) - before.change.target_pads
+        pieces = before.comes_out[:real]
+    else:  # </s> is never guessed
+        real = len(before.source) - before.change.source_pads - 1
+        hidden = dict(zip(before.gaps, before.hidden, strict=True))
+        pieces = tuple(hidden.get(at) or before.source[at] for at in range(real))
     logs = [trace.piece_log_probs[:real] for trace in (before, after)]
     return pd.DataFrame(
         {
-            _("piece"): before.comes_out[:real],
+            _("piece"): pieces,
             _("before"): np.exp(logs[0]),
             _("after"): np.exp(logs[1]),
             _("change of log p"): logs[1] - logs[0],

@@ -48,23 +48,33 @@ class Example:
     text: str
     point: str
     kind: str
-    layer: int
-    head: int
-    row: int
-    french: str
-    expect: Expectation = field(hash=False)
+    layer: int = 1
+    head: int = 1
+    row: int = 1
+    french: str = ""  # what the shipped translator answers
+    gaps: str = ""  # pieces to be guessed, "3,5", counted from 1
+    model: str = "en-fr"
+    expect: Expectation | None = field(default=None, hash=False)
 
     def query_params(self) -> dict[str, str]:
-        places = {name: str(getattr(self, name)) for name in ("kind", "layer", "head", "row")}
+        places = {name: str(getattr(self, name)) for name in ("kind", "layer", "head", "row", "gaps")}
         return {"text": self.text, **places}
 
 
 @cache
-def examples() -> tuple[Example, ...]:
-    """The sentences of `assets/examples.toml`, the opening one first."""
+def _examples() -> tuple[Example, ...]:
     with (ASSETS / "examples.toml").open("rb") as file:
         tables = tomllib.load(file)["example"]
-    return tuple(Example(**{**table, "expect": Expectation(**table["expect"])}) for table in tables)
+    return tuple(
+        Example(**{**table, "expect": Expectation(**table["expect"]) if "expect" in table else None})
+        for table in tables
+    )
+
+
+@cache
+def examples(model: str = "en-fr") -> tuple[Example, ...]:
+    """The sentences of `assets/examples.toml` for a model, its opening one first."""
+    return tuple(example for example in _examples() if example.model == model)
 
 
 @cache

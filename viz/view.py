@@ -8,15 +8,17 @@ was wrong with it.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+from functools import partial
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import streamlit as st
 
 from model.trace import KINDS, Change, Kind, TextError, Trace
-from viz import component
+from viz import component, sentence
 from viz.component import Place
 from viz.reading import Map, favourite, find, percent, roles
-from viz.text import _, examples
+from viz.sizes import Offer, Sizes
+from viz.text import Example, _, examples
 from viz.theme import PALETTES, Palette
 
 T = TypeVar("T")
@@ -24,14 +26,6 @@ Drawing = Literal["map", "heads", "all", "lines"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
 FAINT = 3  # per cent: lines with less weight are not drawn
 FAINTEST, SEVERAL = 50, re.compile(r"\d{1,3}(,\d{1,3}){0,31}")
-
-
-class Sizes(NamedTuple):
-    """What the model offers: the ranges of the controls."""
-
-    layers: int
-    heads: int
-    pieces: int  # the longest sentence
 
 
 @dataclass(frozen=True)
@@ -51,6 +45,10 @@ class View:
     also: str = ""  # heads whose lines are laid over the chosen head's, from 1: "2,5"
     hall: bool = False  # nothing but the picture
     still: bool = False  # drawn with plotly, without the stage
+
+    @property
+    def model(self) -> str:
+        return self.sizes.model
 
     def picture(self, trace: Trace) -> Map:
         return Map(trace, self.kind, self.layer, None if self.mean else self.head)
@@ -75,14 +73,18 @@ class Scene:
     trace: Trace
     here: View
     of: Callable[[str, str | tuple[int, ...] | None, Change], Trace]
+    changes: bool = True  # whether `of` can follow a change at all
 
     @property
     def target(self) -> str | tuple[int, ...]:
-        """The French of `trace`, to be forced: as ids where the model wrote it.
+        """The target of `trace`, to be forced: as ids where the model wrote it.
 
-        Read again from its text it may be cut into other pieces than the model chose.
+        Read again from its text it may be cut into other pieces than the model chose. A model that writes
+        nothing is told instead which pieces are hidden from it.
         """
         trace = self.trace
+        if not trace.target:
+            return trace.gaps
         real = slice(1, len(trace.target_ids) - trace.change.target_pads)
         return trace.translation if trace.forced else trace.target_ids[real]
 
@@ -92,7 +94,7 @@ class Scene:
         With `forced` over the target of `trace`, so that rows can be compared; else over what the
         changed model writes by itself.
         """
-        keep = forced or self.trace.forced
+        keep = forced or self.trace.forced or not self.trace.target
         return self.of(self.trace.text, self.target if keep else None, change)
 
 
@@ -113,7 +115,7 @@ def numbers(least: int, most: int) -> tuple[str, ...]:
 def offers(sizes: Sizes) -> Offers:
     """The values of the frame's own controls."""
     return {
-        "kind": KINDS,
+        "kind": tuple(sizes.kinds) or KINDS,
         "layer": numbers(1, sizes.layers),
         "head": numbers(1, sizes.heads),
         "row": numbers(1, sizes.pieces),
@@ -139,11 +141,13 @@ def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
                 _("{first} to {last}").format(first=values[0], last=values[-1]) if many else ", ".join(values)
             )
             found.append(said.format(name=name, value=_short(value), what=what))
-    also = params.get("also", "")
-    if also and not SEVERAL.fullmatch(also):
-        found.append(
-            said.format(name="also", value=_short(also), what=_("heads with commas between, as 2,5"))
-        )
+    for name, what in (
+        ("also", _("heads with commas between, as 2,5")),
+        ("gaps", _("pieces with commas between, as 3,5")),
+    ):
+        value = params.get(name, "")
+        if value and not SEVERAL.fullmatch(value):
+            found.append(said.format(name=name, value=_short(value), what=what))
     if any("\ufffd" in params.get(name, "") for name in ("text", "target")):
         found.append(_("The link holds characters that are not text (UTF-8); they are shown as \ufffd."))
     return found
@@ -166,37 +170,57 @@ class Frame:
     """What all pages share: what the reader chose, and the places that are filled once the trace is known."""
 
     text: str
-    target: str | None  # a French sentence of the reader's own, to be forced on the model
+    target: (
+        str | tuple[int, ...] | None
+    )  # what is forced on the model: a target's text, or which pieces to hide
     finder: Any
-    french: Any
+    outcome: Any
     page: Any
     here: View
 
+    def forced(self, trace: Trace) -> str | tuple[int, ...] | None:
+        """`target`, without gaps that this sentence has no piece for; `trace` is the sentence without it."""
+        if not isinstance(self.target, tuple):
+            return self.target
+        return tuple(gap for gap in self.target if gap < len(trace.source) - 1)
 
-def frame(sizes: Sizes) -> Frame:
+
+def chosen_model(names: Sequence[str]) -> str:
+    """The model that the address names; the first where it names none, or one that is not offered.
+
+    No widget holds it: links write it, and `keep_pages` carries it from page to page.
+    """
+    asked = st.query_params.get("model", names[0])
+    return asked if asked in names else names[0]
+
+
+def frame(sizes: Sizes, models: Sequence[Offer]) -> Frame:
     """Draw the controls: sentence above, translation, what is looked at, and the place of the page.
 
     The text boxes have no `max_chars`: a browser then drops a longer paste in silence, and the reader
     would not learn the limit.
     """
-    first = examples()[0]
+    first = opening(sizes)
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = {"decoder": _("English, a beginning"), "encoder": _("English, any piece can be hidden")}
         text = st.text_input(
-            _("English"),
+            labels.get(sizes.shape, _("English")),
             first.text,
             key="text",
             bind="query-params",
             placeholder=_("Type an English sentence and press Enter"),
         )
+        with st.popover(_("Model: {name}").format(name=plain(sizes.model))):
+            component.models(offered_places(models, sizes, text or ""))
         with st.popover(_("Examples")):
-            component.links("examples", _example_places(text or ""))
+            component.links("examples", _example_places(sizes, text or ""))
     with st.container(horizontal=True, vertical_alignment="center"):
-        french = st.container()
+        outcome = st.container()
         with st.container(horizontal=True, vertical_alignment="center", width=350):
-            finder = st.popover(_("Find a head"))
+            finder = st.popover(_("Find a head"), disabled=not sizes.kinds)
             component.links("again", [Place(_("Start again"), "", None)])
             component.copy_link()
-            component.keep_pages([*offers(sizes), "text", "target", "also"])
+            component.keep_pages([*offers(sizes), "text", "target", "also", "model", "gaps"])
     looked_at = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     # The map of the model stands behind the page, so that on a phone the picture comes first.
     page, beside = st.columns([4, 1], gap="medium")
@@ -204,28 +228,35 @@ def frame(sizes: Sizes) -> Frame:
         map_of_the_model = st.container()
         # Not a popover: what stands in one that was never opened is missing from the next page's address.
         with st.expander(_("More")):
-            more, target = _more(sizes, first.row)
-    with looked_at:
-        kind = st.segmented_control(
-            _("Attention"), KINDS, default=first.kind, required=True, key="kind", bind="query-params"
-        )
-        layer = stepped(_("Layer"), "layer", sizes.layers, first.layer, ("Down", "Up"))
-        head = stepped(_("Head"), "head", sizes.heads, first.head, ("Left", "Right"), disabled=more["mean"])
-    here = View(cast(Kind, kind or first.kind), layer - 1, head - 1, sizes=sizes, **more)
+            more, target = _more(sizes, first)
+    kind, layer, head = cast(Kind, first.kind), 1, 1
+    if sizes.kinds:
+        with looked_at:
+            offered = tuple(sizes.kinds)
+            chosen = st.segmented_control(
+                _("Attention"), offered, default=kind, required=True, key="kind", bind="query-params"
+            )
+            kind = chosen or kind
+            layers, heads = sizes.kinds[kind]
+            layer = stepped(_("Layer"), "layer", layers, min(first.layer, layers), ("Down", "Up"))
+            head = stepped(
+                _("Head"), "head", heads, min(first.head, heads), ("Left", "Right"), disabled=more["mean"]
+            )
+    here = View(kind, layer - 1, head - 1, sizes=sizes, **more)
     with map_of_the_model:
-        component.model_map(here.kind, here.layer, sizes.layers, palette(), choose_kind)
-    return Frame(text or "", target or None, finder, french, page, here)
+        component.model_map((here.kind, here.layer), sizes, palette(), choose_kind)
+    return Frame(text or "", target, finder, outcome, page, here)
 
 
 def fill(frame: Frame, trace: Trace) -> None:
     """Put what the trace says into the places kept for it."""
-    with frame.french:
-        component.translation(trace, palette())
+    with frame.outcome:
+        sentence.show(trace, palette(), partial(turn_gap, trace))
         for note in notes(frame, trace):
             st.caption(plain(note))
     with frame.finder:
         st.markdown(_("**Find me a head that …** on this sentence:"))
-        component.links("found", _role_places(trace))
+        component.links("found", _role_places(frame.here.sizes, trace))
 
 
 def notes(frame: Frame, trace: Trace) -> list[str]:
@@ -233,16 +264,19 @@ def notes(frame: Frame, trace: Trace) -> list[str]:
     said = []
     if trace.text != frame.text.strip():
         said.append(_("The English is read as: {text}").format(text=trace.text))
-    if trace.forced and trace.translation != (frame.target or "").strip():
+    if trace.forced and isinstance(frame.target, str) and trace.translation != frame.target.strip():
         said.append(_("The French is read as: {text}").format(text=trace.translation))
+    if isinstance(frame.target, tuple) and (lost := {*frame.target} - {*trace.gaps}):
+        places = ", ".join(str(gap + 1) for gap in sorted(lost))
+        said.append(_("There is no piece {places} to hide in this sentence.").format(places=places))
     if trace.unknown:
         pieces = " ".join(dict.fromkeys(trace.unknown))
         said.append(_("Not in the model's vocabulary, each read as <unk>: {pieces}").format(pieces=pieces))
     return said
 
 
-def _more(sizes: Sizes, first_row: int) -> tuple[dict[str, Any], str]:
-    """What few readers need at first sight: the rest of the `View`, and a French sentence to be forced."""
+def _more(sizes: Sizes, first: Example) -> tuple[dict[str, Any], str | tuple[int, ...] | None]:
+    """What few readers need at first sight: the rest of the `View`, and what is forced on the model."""
     drawing = st.segmented_control(
         _("Drawn as"), DRAWINGS, default="map", required=True, key="drawing", bind="query-params"
     )
@@ -256,7 +290,7 @@ def _more(sizes: Sizes, first_row: int) -> tuple[dict[str, Any], str]:
         key: st.toggle(name, key=key, bind="query-params", help=said)
         for key, (name, said) in switches.items()
     }
-    row = st.number_input(_("Row that asks"), 1, sizes.pieces, first_row, key="row", bind="query-params")
+    row = st.number_input(_("Row that asks"), 1, sizes.pieces, first.row, key="row", bind="query-params")
     column = st.number_input(
         _("Column that is asked (0: the row's favourite)"),
         0,
@@ -267,14 +301,27 @@ def _more(sizes: Sizes, first_row: int) -> tuple[dict[str, Any], str]:
     )
     faint = st.number_input(_("Lines from (per cent)"), 0, FAINTEST, FAINT, key="faint", bind="query-params")
     also = st.text_input(_("Heads laid over it, as lines (2,5)"), key="also", bind="query-params")
-    target = st.text_input(
-        _("A French sentence of your own"),
-        key="target",
-        bind="query-params",
-        help=_(
-            "The decoder is fed this sentence instead of its own choice (teacher forcing). Empty: its own."
-        ),
-    )
+    target: str | tuple[int, ...] | None = None
+    if sizes.shape == "encoder":
+        gaps = st.text_input(
+            _("Hidden pieces (3,5)"),
+            first.gaps,
+            key="gaps",
+            bind="query-params",
+            help=_("Or click a piece above: a second click shows it again."),
+        )
+        target = parse_gaps(gaps)
+    elif sizes.shape == "encoder-decoder":
+        given = st.text_input(
+            _("A French sentence of your own"),
+            key="target",
+            bind="query-params",
+            help=_(
+                "The decoder is fed this sentence instead of its own choice (teacher forcing). "
+                "Empty: its own."
+            ),
+        )
+        target = given or None
     view = {
         "drawing": drawing or "map",
         "row": row - 1,
@@ -283,7 +330,19 @@ def _more(sizes: Sizes, first_row: int) -> tuple[dict[str, Any], str]:
         "also": also if also and SEVERAL.fullmatch(also) else "",
         **on,
     }
-    return view, target or ""
+    return view, target
+
+
+def parse_gaps(text: str) -> tuple[int, ...]:
+    """ "3,5" counts from 1; the places, from 0. What is not of this form hides nothing."""
+    found = [int(place) for place in text.split(",")] if SEVERAL.fullmatch(text) else []
+    return tuple(sorted({place - 1 for place in found if place > 0}))
+
+
+def turn_gap(trace: Trace, place_: int) -> None:
+    """Follow a click on a piece: hide it, or show it again."""
+    gaps = sorted({*trace.gaps} ^ {place_})
+    place(gaps=",".join(str(gap + 1) for gap in gaps))
 
 
 def complain(error: TextError, what: str) -> str:
@@ -320,9 +379,15 @@ def controls(here: View) -> dict[str, Any]:
     }
 
 
+def opening(sizes: Sizes) -> Example:
+    """Where a reader first stands in a model."""
+    kind = next(iter(sizes.kinds), "cross")
+    return next(iter(examples(sizes.model)), Example(examples()[0].text, "", kind, model=sizes.model))
+
+
 def at_first(sizes: Sizes) -> View:
     """Where a reader arrives; an address leaves out what stands there."""
-    first = examples()[0]
+    first = opening(sizes)
     return View(cast(Kind, first.kind), first.layer - 1, first.head - 1, first.row - 1, None, sizes)
 
 
@@ -391,32 +456,47 @@ def stepped(
     return at
 
 
-def usual() -> dict[str, str]:
-    """Where a reader arrives: the first example."""
-    return examples()[0].query_params() | {"column": "0", "target": ""}
+REST = {"column": "0", "target": "", "mean": "false", "also": "", "hall": "false"}  # of what a link moves
 
 
-def _place(label: str, note: str, params: dict[str, str], current: bool = False) -> Place:
+def _place(sizes: Sizes, label: str, note: str, params: dict[str, str], current: bool = False) -> Place:
     """A place to go to. The address leaves out what stands at its default, as Streamlit's does."""
-    address = {name: None if value == usual()[name] else value for name, value in params.items()}
-    return Place(label, note, address | dict.fromkeys(("mean", "also", "hall")), current)
+    usual = opening(sizes).query_params() | REST
+    rest = {name: value for name, value in REST.items() if name != "target"}
+    address = {name: None if value == usual[name] else value for name, value in (rest | params).items()}
+    return Place(label, note, address, current)
 
 
-def _example_places(text: str) -> list[Place]:
+def _example_places(sizes: Sizes, text: str) -> list[Place]:
     return [
         _place(
+            sizes,
             example.text,
             example.point,
-            example.query_params() | {"column": "0", "target": ""},
+            example.query_params() | {"target": ""},
             example.text == text,
         )
-        for example in examples()
+        for example in examples(sizes.model)
     ]
 
 
-def _role_places(trace: Trace) -> list[Place]:
+def offered_places(models: Sequence[Offer], sizes: Sizes, text: str) -> dict[tuple[str, str], list[Place]]:
+    """Where each model is chosen, by shape and material. A sentence of the reader's own goes along."""
+    typed = {} if text in {example.text for example in examples(sizes.model)} else {"text": text}
+    found: dict[tuple[str, str], list[Place]] = {}
+    for offer in models:
+        address: dict[str, str | None] = dict.fromkeys(
+            ("kind", "layer", "head", "row", "gaps", "text", *REST), None
+        )
+        address |= typed | {"model": None if offer is models[0] else offer.name}
+        spot = Place(offer.name, offer.note, address, offer.name == sizes.model)
+        found.setdefault((offer.shape, offer.material), []).append(spot)
+    return found
+
+
+def _role_places(sizes: Sizes, trace: Trace) -> list[Place]:
     found = []
-    for role in roles():
+    for role in roles(trace.kinds):
         best = find(trace, role)
         label = _("{name}: {kind}, layer {layer}, head {head} ({score})").format(
             name=role.name,
@@ -425,6 +505,6 @@ def _role_places(trace: Trace) -> list[Place]:
             head=best.head + 1,
             score=percent(best.score),
         )
-        params = {"kind": best.kind, "layer": str(best.layer + 1), "head": str(best.head + 1), "column": "0"}
-        found.append(_place(label, role.rule, params))
+        params = {"kind": best.kind, "layer": str(best.layer + 1), "head": str(best.head + 1)}
+        found.append(_place(sizes, label, role.rule, params))
     return found

@@ -1,8 +1,9 @@
-// The translation, piece by piece; each tells its probability on hover, focus or touch. `h` covers what the pointer or
+// What came out, piece by piece; each tells its probability on hover, focus or touch. `h` covers what the pointer or
 // the focus is on, the sentence or its probability, until it is pressed again: so a lecturer can ask before she shows.
-// data: {pieces: [{text, space, said}], whole, colour, label, covered}
+// A piece with a place can be pressed, to hide it from the model or to show it again.
+// data: {pieces: [{text, space, said, quiet, gap, place}], whole, colour, label, covered}
 
-export default function ({parentElement, data}) {
+export default function ({parentElement, data, setTriggerValue}) {
   const line = document.createElement('div');
   line.className = 'translation';
   line.style.setProperty('--target', data.colour);
@@ -19,7 +20,11 @@ export default function ({parentElement, data}) {
       pieces.append(word);
     }
     const node = document.createElement('button');
-    node.className = 'piece';
+    node.className = ['piece', piece.quiet && 'given', piece.gap && 'hole'].filter(Boolean).join(' ');
+    if (piece.place !== undefined) {
+      node.setAttribute('aria-pressed', String(piece.gap));
+      node.onclick = () => setTriggerValue('piece', piece.place);
+    }
     node.append(piece.text);
     const said = document.createElement('span');
     said.textContent = piece.said;

@@ -134,3 +134,73 @@ def two_losses(forced: Trace, free: Sequence[float | None], place: int | None, p
         yaxis={**PLAIN, "range": [-0.02 * top, 1.2 * top], "title": _("−log p of the teacher's piece"),
                "showgrid": True, "gridcolor": palette.blocked, "automargin": True},
     )  # fmt: skip
+
+
+class Band(Protocol):
+    """Sentences of like length: how many, and the BLEU of each model with its spread."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def last(self) -> int: ...
+    @property
+    def sentences(self) -> int: ...
+    @property
+    def bleu(self) -> dict[str, float]: ...
+    @property
+    def spread(self) -> dict[str, tuple[float, float]]: ...
+
+
+def by_length(bands: Sequence[Band], palette: Palette) -> go.Figure:
+    """BLEU of each model over bands of length, a line a model, named at its end; bars are the spread."""
+    figure = sheet(palette, 380)
+    looks = ((palette.accent, "solid"), (palette.text, "solid"), (palette.quiet, "dash"))
+    names = [*bands[0].bleu]
+    for place, name in enumerate(names):
+        colour, dash = looks[place % len(looks)]
+        y = np.array([band.bleu[name] for band in bands])
+        low, high = np.array([band.spread[name] for band in bands]).T
+        figure.add_trace(
+            go.Scatter(
+                x=np.arange(len(bands)) + 0.06 * (place - (len(names) - 1) / 2),  # bars side by side
+                y=y,
+                error_y={
+                    "type": "data", "symmetric": False, "array": high - y, "arrayminus": y - low,
+                    "thickness": 1.5, "width": 4,
+                },
+                mode="lines+markers",
+                line={"color": colour, "width": 2, "dash": dash},
+                marker={"size": 9},
+                hovertemplate=escape(name) + ": <b>%{y:.1f}</b><extra></extra>",
+                name=name,
+            )
+        )  # fmt: skip
+        figure.add_annotation(
+            x=len(bands) - 0.9, y=float(y[-1]), text=escape(name), showarrow=False, xanchor="left",
+            font={"size": 15, "color": colour},
+        )  # fmt: skip
+    labels = [
+        _("{first} to {last} words").format(first=band.first, last=band.last)
+        + "<br>"
+        + _("{count} sentences").format(count=band.sentences)
+        for band in bands
+    ]
+    figure.update_layout(
+        xaxis={
+            **PLAIN,
+            "tickvals": np.arange(len(bands)),
+            "ticktext": labels,
+            "range": [-0.4, len(bands) + 0.4],
+            "tickfont": {"size": 13},
+            "automargin": True,
+        },
+        yaxis={
+            **PLAIN,
+            "title": {"text": _("BLEU")},
+            "rangemode": "tozero",
+            "showgrid": True,
+            "gridcolor": palette.blocked,
+            "automargin": True,
+        },
+    )
+    return figure

@@ -101,11 +101,11 @@ def tiles(
     Printed in thousandths; colours run to the largest number in either direction.
     customdata is [kind, layer, head].
     """
-    layers, heads = values["encoder"].shape
-    figure = sheet(palette, 44 * len(KINDS) * (layers + 1))
-    table = np.full((len(KINDS) * (layers + 1), heads), np.nan, np.float32)
+    layers, heads = next(iter(values.values())).shape
+    figure = sheet(palette, 44 * len(values) * (layers + 1))
+    table = np.full((len(values) * (layers + 1), heads), np.nan, np.float32)
     places = []
-    for index, kind in enumerate(KINDS):
+    for index, kind in enumerate(values):
         top = index * (layers + 1) + 1
         table[top : top + layers] = values[kind]
         places += [(Head(kind, layer, head), top + layer) for layer in range(layers) for head in range(heads)]
@@ -291,7 +291,7 @@ def ranked(values: Mapping[Kind, Floats], chosen: Head, palette: Palette) -> go.
     """One number a head (L, H) of all kinds as bars, the largest first; customdata is [kind, layer, head]."""
     places = [
         (float(value), Head(kind, layer, head))
-        for kind in KINDS
+        for kind in values
         for (layer, head), value in np.ndenumerate(values[kind])
     ]
     places.sort(key=lambda pair: -pair[0])

@@ -159,7 +159,9 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
             "tickangle": (-90 if look.narrow else -50) if wide else 0,
             "range": window(len(keys), key),
             "title": {
-                "text": _("is asked (key): {side}").format(side=language(picture.trace, asked(picture.kind))),
+                "text": _("is asked (key): {side}").format(
+                    side=language(picture.trace.languages, asked(picture.kind))
+                ),
                 "standoff": 6,
             },
             "automargin": True,
@@ -192,7 +194,7 @@ def _axes(figure: go.Figure, picture: Map, query: int, key: int, look: Look) -> 
 
 
 def _asks(picture: Map) -> str:
-    side = language(picture.trace, asks(picture.kind))
+    side = language(picture.trace.languages, asks(picture.kind))
     said = _("asks (query): {side}").format(side=side)
     return said if outgoing(picture.trace, picture.kind) is None else said + _(", goes in → comes out")
 

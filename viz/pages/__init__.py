@@ -1,14 +1,15 @@
 """The table of contents: every page by its address."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
 from viz import view
 from viz.pages import about, decode, explore, head, heads, masks, positions, training, why
+from viz.sizes import Offer, Sizes
 from viz.text import _
-from viz.view import Offers, Scene, Sizes
+from viz.view import Offers, Scene
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def pages() -> dict[str, Page]:
     }
 
 
-def offers(sizes: Sizes) -> Offers:
+def offers(sizes: Sizes, models: Sequence[Offer]) -> Offers:
     """The values of every query parameter, the frame's and those of all pages."""
-    return reduce(or_, (page.offers for page in pages().values()), view.offers(sizes))
+    own = view.offers(sizes) | {"model": tuple(offer.name for offer in models)}
+    return reduce(or_, (page.offers for page in pages().values()), own)

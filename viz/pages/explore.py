@@ -2,12 +2,17 @@
 
 import streamlit as st
 
-from viz import picture
+from viz import fit, picture
+from viz.fit import Tab
 from viz.text import _, prose
 from viz.view import Scene
 
 
 def draw(scene: Scene) -> None:
+    fit.show(scene, Tab(_maps, (fit.attention,)))
+
+
+def _maps(scene: Scene) -> None:
     picture.attention(scene.here, scene.trace)
     with st.expander(_("What am I looking at?")):
         words = prose("explore")

@@ -1,16 +1,16 @@
 """How the model writes: piece by piece, with a beam, by lot, and fed a teacher's sentence for its own."""
 
-from collections.abc import Callable
-
-from viz import view
-from viz.pages.decode import beam, forcing, grow, sampling, way
+from viz import fit, view
+from viz.fit import Tab
+from viz.pages.decode import beam, forcing, grow, sampling, states, way
 from viz.view import FLAG, Offers, Scene
 
-TABS: dict[str, Callable[[Scene], None]] = {
-    "grow": grow.draw,
-    "beam": beam.draw,
-    "sampling": sampling.draw,
-    "forcing": forcing.draw,
+TABS = {
+    "grow": Tab(grow.draw, (fit.writes,)),
+    "beam": Tab(beam.draw, (fit.translates, fit.searches)),
+    "sampling": Tab(sampling.draw, (fit.writes, fit.samples)),
+    "forcing": Tab(forcing.draw, (fit.translates,)),
+    "states": Tab(states.draw),
 }
 
 
@@ -23,8 +23,10 @@ OFFERS: Offers = {
     "dec_p": tuple(map(str, way.TOP_P)),
     "dec_seed": view.numbers(0, way.SEEDS),
     "dec_words": FLAG,
+    "dec_way": states.WAYS,
+    "dec_rival": states.RECURRENT,
 }
 
 
 def draw(scene: Scene) -> None:
-    TABS[view.tab("dec_tab", TABS)](scene)
+    fit.tabs(scene, "dec_tab", TABS)

@@ -22,14 +22,14 @@ def draw(scene: Scene) -> None:
             kwargs={"dec_tab": "grow", "dec_how": "beam", "dec_step": 1},
         )
     text = scene.trace.text
-    found = cache.search(cache.MODEL, text, size)
-    greedy = cache.search(cache.MODEL, text, 1) if size > 1 else None
+    found = cache.search(scene.here.model, text, size)
+    greedy = cache.search(scene.here.model, text, 1) if size > 1 else None
     chosen = way.traced(scene, found.ids)
     said = _("Beam {size}: **{text}** log P {log:.3f}, probability {share:.3g}.")
     plain = view.plain(chosen.translation or _("(nothing)"))
     st.markdown(said.format(size=size, text=plain, log=chosen.log_prob, share=np.exp(chosen.log_prob)))
     if greedy:
-        one = cache.trace(cache.MODEL, text)
+        one = cache.trace(scene.here.model, text)
         said = _("Greedy: {text} log P {log:.3f}, probability {share:.3g}.")
         plain = view.plain(one.translation or _("(nothing)"))
         st.markdown(said.format(text=plain, log=one.log_prob, share=np.exp(one.log_prob)))

@@ -22,12 +22,12 @@ def draw(scene: Scene) -> None:
     )
     given = (typed or "").strip() or (scene.trace.translation if scene.trace.forced else "")
     given = given or teacher(text)
-    free = cache.trace(cache.MODEL, text)
+    free = cache.trace(scene.here.model, text)
     if not given:
         st.info(_("Type a French sentence: the decoder will be fed it in place of its own."))
         return
     try:
-        forced = cache.trace(cache.MODEL, text, given)
+        forced = cache.trace(scene.here.model, text, given)
     except TextError as error:
         st.info(view.plain(view.complain(error, _("French"))))
         return
@@ -79,6 +79,6 @@ def parting(forced: Trace, free: Trace) -> int | None:
 
 def under(forced: Trace, free: Trace) -> list[float | None]:
     """−log p of the teacher's piece at each step, after the model's own words; None beyond their end."""
-    right = (*forced.target_ids[1:], forced.source_ids[-1])  # the source, too, ends with </s>
+    right = forced.out_ids
     steps = len(free.target)
     return [-float(free.log_probs[at, id_]) if at < steps else None for at, id_ in enumerate(right)]

@@ -32,7 +32,7 @@ def draw(scene: Scene) -> None:
             step = st.number_input(_("Step"), 1, longest, 1, key="dec_step", bind="query-params")
     trace = scene.trace
     if beam:
-        trace = way.traced(scene, cache.search(cache.MODEL, trace.text, beam).ids)
+        trace = way.traced(scene, cache.search(scene.here.model, trace.text, beam).ids)
     elif lot:
         trace = way.traced(scene, lot.of(scene)[0])
     count = len(trace.target)
@@ -40,16 +40,17 @@ def draw(scene: Scene) -> None:
         cache.shares(row, cache.Lot(lot.temperature, lot.top_k, lot.top_p)) if lot else None
         for row in trace.log_probs
     ]
-    name = partial(cache.piece, cache.MODEL)
+    name = partial(cache.piece, scene.here.model)
     here = scene.here
-    kinds: tuple[Kind, ...] = ("cross", "decoder")
+    shown: tuple[Kind, ...] = ("cross", "decoder")
+    kinds = [kind for kind in shown if kind in trace.kinds]
     pictures = [Map(trace, kind, here.layer, None if here.mean else here.head) for kind in kinds]
     film.show(
         [film.rows(picture, merged) for picture in pictures],
         trace,
         [film.following(trace, at, name, drawn[at]) for at in range(count)],
         min(step, count),
-        pictures[0].name(),
+        pictures[0].name() if pictures else _("no attention, one vector of the English at every step"),
         [passes(at + 1, count, how, beam) for at in range(count)],
         view.palette(),
         lambda at: view.place(dec_step=at),

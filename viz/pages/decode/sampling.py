@@ -27,13 +27,13 @@ def draw(scene: Scene) -> None:
     traces = [way.traced(scene, ids) for ids in drawn]
     first = traces[0]
     at = min(step, len(first.target)) - 1
-    _chances(first.log_probs[at], lot)
+    _chances(scene.here.model, first.log_probs[at], lot)
     so_far = " ".join(first.target[: at + 1])
     said = _('Step {step} of the first draw, after "{so_far}"; drawn: "{piece}".')
     st.caption(view.plain(said.format(step=at + 1, so_far=so_far, piece=first.comes_out[at])))
     st.markdown("**" + _("{count} draws").format(count=DRAWS) + "**")
     seeds = range(lot.seed, lot.seed + DRAWS)
-    greedy = cache.trace(cache.MODEL, scene.trace.text)
+    greedy = cache.trace(scene.here.model, scene.trace.text)
     st.dataframe(tables.draws(seeds, traces, greedy), hide_index=True)
     st.button(
         _("Watch the first draw grow"),
@@ -42,7 +42,7 @@ def draw(scene: Scene) -> None:
     )
 
 
-def _chances(log_probs: np.ndarray, lot: way.Lot) -> None:
+def _chances(model: str, log_probs: np.ndarray, lot: way.Lot) -> None:
     shares = cache.shares(log_probs, cache.Lot(lot.temperature, lot.top_k, lot.top_p))
     best = np.argsort(-log_probs, kind="stable")[:SHOWN].tolist()
     rows = [
@@ -50,7 +50,7 @@ def _chances(log_probs: np.ndarray, lot: way.Lot) -> None:
         Row(_("probability in the draw"), shares[best].astype(np.float32)),
     ]
     palette = view.palette()
-    names = [cache.piece(cache.MODEL, id_) for id_ in best]
+    names = [cache.piece(model, id_) for id_ in best]
     chart(row_bars(rows, names, palette.target, palette), "dec_chances", _("Chances of the next piece"))
     said = _(
         "Outlined: the model's probability; filled: in the draw. {count:,} of {all:,} pieces can be drawn; "

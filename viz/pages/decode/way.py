@@ -29,7 +29,9 @@ class Lot:
     def of(self, scene: Scene, draws: int = 1) -> list[tuple[int, ...]]:
         """The ids of translations from this seed on."""
         seeds = tuple(range(self.seed, self.seed + draws))
-        return cache.sample(cache.MODEL, scene.trace.text, self.temperature, self.top_k, self.top_p, seeds)
+        return cache.sample(
+            scene.here.model, scene.trace.text, self.temperature, self.top_k, self.top_p, seeds
+        )
 
 
 def how() -> str:
@@ -74,4 +76,4 @@ def lot() -> Lot:
 
 def traced(scene: Scene, ids: tuple[int, ...]) -> Trace:
     """The pass over what a beam or a lot chose."""
-    return cache.trace_of(cache.MODEL, scene.trace.text, ids)
+    return cache.trace_of(scene.here.model, scene.trace.text, ids)

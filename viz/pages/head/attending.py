@@ -73,7 +73,7 @@ def qkv(walk: Walk) -> None:
         )
     st.markdown(said + ".")
     if st.toggle(_("Show the three matrices"), key="head_w", bind="query-params"):
-        learned = cache.projections(cache.MODEL, here.kind, here.layer, here.head)
+        learned = cache.projections(here.model, here.kind, here.layer, here.head)
         matrices = {"W_Q": learned.w_q, "W_K": learned.w_k, "W_V": learned.w_v}
         limit = largest(*matrices.values())
         for column, (name, numbers) in zip(st.columns(3), matrices.items(), strict=True):

@@ -1,19 +1,18 @@
 """All heads: beside one another, by rule, removed, flattened, as aligners, and rolled into one."""
 
-from collections.abc import Callable
-
 from model.words import READS
-from viz import view
+from viz import fit
+from viz.fit import Tab
 from viz.pages.heads import aligning, flat, grid, remove, rolled, rules
 from viz.view import FLAG, Offers, Scene, numbers
 
-TABS: dict[str, Callable[[Scene], None]] = {
-    "grid": grid.draw,
-    "rules": rules.draw,
-    "remove": remove.draw,
-    "uniform": flat.draw,
-    "align": aligning.draw,
-    "rollout": rolled.draw,
+TABS = {
+    "grid": Tab(grid.draw, (fit.attention,)),
+    "rules": Tab(rules.draw, (fit.attention,)),
+    "remove": Tab(remove.draw, (fit.attention, fit.predicts, fit.changes)),
+    "uniform": Tab(flat.draw, (fit.attention, fit.predicts, fit.changes)),
+    "align": Tab(aligning.draw, (fit.cross, fit.translates)),
+    "rollout": Tab(rolled.draw, (fit.attention, fit.itself)),
 }
 
 OFFERS: Offers = {
@@ -27,4 +26,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    TABS[view.tab("heads_tab", TABS)](scene)
+    fit.tabs(scene, "heads_tab", TABS)

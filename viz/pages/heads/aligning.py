@@ -20,7 +20,7 @@ PAIRS = len(cache.gold())
 
 
 def draw(scene: Scene) -> None:
-    here, found = scene.here, cache.alignment()
+    here, found = scene.here, cache.alignment(scene.here.model)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         read = st.segmented_control(
             _("A row reads for the piece that"),

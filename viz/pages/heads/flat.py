@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from model.trace import KINDS, Change
+from model.trace import Change
 from viz import act, cache, roles, view
 from viz.chart import chart
 from viz.figures.heads import ranked
@@ -14,14 +14,15 @@ from viz.view import Scene
 
 
 def draw(scene: Scene) -> None:
-    here, head, survey = scene.here, chosen(scene.here), cache.surveyed()
+    here, head, survey = scene.here, chosen(scene.here), cache.surveyed(scene.here.model)
     st.markdown(prose("heads")["Uniform"])
     played = act.play(scene, Change(uniform=frozenset({head})))
     gained = loss(played.after) - loss(played.before)
-    found = cache.costs(cache.MODEL, scene.trace.text, scene.trace.translation, "uniform")
-    middle = float(np.median(found))
-    mine = found[KINDS.index(head.kind), head.layer, head.head]
-    rank = int((found > mine).sum()) + 1
+    found = cache.costs(scene.here.model, scene.trace.text, scene.target, "uniform")
+    every = np.concatenate([of.ravel() for of in found.values()])
+    middle = float(np.median(every))
+    mine = found[head.kind][head.layer, head.head]
+    rank = int((every > mine).sum()) + 1
     said = _(
         "With an even **{head}** the loss on this translation goes from {before:.3f} to {after:.3f} "
         "(**{gained:+.3f}**). Of {all} heads, it is number {rank} by what this costs; the median head costs "
@@ -33,7 +34,7 @@ def draw(scene: Scene) -> None:
             before=loss(played.before),
             after=loss(played.after),
             gained=gained,
-            all=found.size,
+            all=every.size,
             rank=rank,
             middle=middle,
         )
@@ -44,7 +45,7 @@ def draw(scene: Scene) -> None:
     )
     st.markdown(
         _("The likeliest next piece stays the same in {same} of {all} rows.").format(
-            same=same, all=len(played.before.target)
+            same=same, all=len(played.before.candidates)
         )
     )
     act.show(played, here)
@@ -53,9 +54,8 @@ def draw(scene: Scene) -> None:
     with left:
         title = _("Each head made even, one at a time: what the loss of this sentence gains")
         st.markdown(f"**{title}**")
-        values = dict(zip(KINDS, found, strict=True))
-        chart(ranked(values, head, view.palette()), "heads_ranked", title, go_to)
-        small = float((abs(found) < 0.05).mean())
+        chart(ranked(found, head, view.palette()), "heads_ranked", title, go_to)
+        small = float((abs(every) < 0.05).mean())
         st.caption(
             _("{share} of the heads move the loss by less than 0.05. Click a bar to try its head.").format(
                 share=percent(small)

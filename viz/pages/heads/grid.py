@@ -25,14 +25,14 @@ ORDERS = ("place", *roles.MEASURES, "importance")
 
 def draw(scene: Scene) -> None:
     here, trace = scene.here, scene.trace
-    survey, head = cache.surveyed(), chosen(here)
+    survey, head = cache.surveyed(scene.here.model), chosen(here)
     offered = ORDERS if survey else ORDERS[:-1]
     by = st.segmented_control(
         _("Sorted by"), offered, default="place", required=True, key="heads_by", bind="query-params"
     )
     by = by or "place"
     values = measured(trace, here.kind, survey)
-    order = [one for one in all_heads(here.sizes.layers, here.sizes.heads) if one.kind == here.kind]
+    order = all_heads(*here.sizes.kinds[here.kind], (here.kind,))
     if by != "place":
         order.sort(key=lambda one: -values[by][one.layer, one.head])
     figure = thumbnails([_thumbnail(trace, one, by, values) for one in order], head, view.palette())

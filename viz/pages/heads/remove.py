@@ -15,8 +15,9 @@ from viz.figures.heads import tiles
 from viz.pages.heads.place import chosen
 from viz.reading import number
 from viz.roles import Heads
+from viz.sizes import Sizes
 from viz.text import _, prose
-from viz.view import Scene, Sizes
+from viz.view import Scene
 
 WHERE = ("validation", "sentence")  # on what importance is shown
 
@@ -48,7 +49,7 @@ def _removed(here: Head, sizes: Sizes) -> Heads:
         text = st.text_input(
             _("Removed heads: e, d or c, then layer.head"), key="heads_removed", bind="query-params"
         )
-        removed, wrong = roles.parse(text, sizes.layers, sizes.heads)
+        removed, wrong = roles.parse(text, sizes.kinds)
         st.button(_("Put all back"), key="heads_back", on_click=_set, args=(frozenset(),), disabled=not text)
         name = roles.write([here])
         said = _("Put {head} back") if here in removed else _("Remove {head}")
@@ -70,7 +71,7 @@ def _removed(here: Head, sizes: Sizes) -> Heads:
 
 def _importance(scene: Scene, removed: Heads) -> None:
     """What each head costs, one at a time; a click removes it."""
-    survey, sizes = cache.surveyed(), scene.here.sizes
+    survey, sizes = cache.surveyed(scene.here.model), scene.here.sizes
     where = WHERE[1]
     if survey:
         where = st.segmented_control(
@@ -82,8 +83,7 @@ def _importance(scene: Scene, removed: Heads) -> None:
             count=survey["sentences"]
         )
     else:
-        found = cache.costs(cache.MODEL, scene.trace.text, scene.trace.translation, "removed")
-        values = dict(zip(KINDS, found, strict=True))
+        values = cache.costs(scene.here.model, scene.trace.text, scene.target, "removed")
         title = _("What the loss of this translation gains without the head")
     st.markdown(f"**{title}**")
     figure = tiles(values, removed, chosen(scene.here), view.palette())
@@ -107,8 +107,8 @@ def costs(survey: Mapping[str, Any], sizes: Sizes) -> dict[Kind, Floats]:
     return {
         kind: np.array(
             [one["removed"] for one in survey["heads"] if one["kind"] == kind], np.float32
-        ).reshape(sizes.layers, sizes.heads)
-        for kind in KINDS
+        ).reshape(sizes.kinds[kind])
+        for kind in sizes.kinds
     }
 
 
@@ -116,7 +116,7 @@ def _where(played: act.Act) -> str:
     """Where attention moved most: a head that was removed keeps its own weights."""
     moved = [
         (float(change), Head(kind, layer, head))
-        for kind in KINDS
+        for kind in played.before.kinds
         for (layer, head), change in np.ndenumerate(
             abs(played.after.weights(kind) - played.before.weights(kind)).max(axis=(-2, -1))
         )
@@ -146,6 +146,6 @@ def _clicked(removed: Heads, places: list[list[int]]) -> None:
 
 def _one_more(removed: Heads, sizes: Sizes) -> None:
     """Which one depends on how many are removed already, so that a link shows the same to all."""
-    left = [head for head in all_heads(sizes.layers, sizes.heads) if head not in removed]
+    left = [head for head in all_heads(sizes.layers, sizes.heads, tuple(sizes.kinds)) if head not in removed]
     if left:
         _turn(removed, left[int(np.random.default_rng(len(removed)).integers(len(left)))])

@@ -10,7 +10,7 @@ import streamlit as st
 
 from model import heads, words
 from model.heads import ROLES, WHERE, Role, Tally, all_heads
-from model.trace import KINDS, Head, Kind, Trace
+from model.trace import Head, Kind, Trace
 from model.words import Links, Read
 from viz import cache, roles, tables, view
 from viz.chart import chart
@@ -29,12 +29,14 @@ class Known(NamedTuple):
 
 
 def draw(scene: Scene) -> None:
-    here, survey = scene.here, cache.surveyed()
+    here, survey = scene.here, cache.surveyed(scene.here.model)
     asked = [role for role in ROLES if here.kind in WHERE[role]]
     names = [roles.role_name(role) for role in asked]
-    places = [head for head in all_heads(here.sizes.layers, here.sizes.heads) if head.kind == here.kind]
-    links = known(scene.trace)
-    now = {head: rates for kind in KINDS for head, rates in on_sentence(scene.trace, kind, links).items()}
+    places = all_heads(*here.sizes.kinds[here.kind], (here.kind,))
+    links = known(scene.trace, here.model)
+    now: dict[Head, dict[Role, float]] = {}
+    for kind in scene.trace.kinds:
+        now |= on_sentence(scene.trace, kind, links)
     if survey:
         st.markdown(_counted(survey, now))
     parts: list[tuple[str, Sequence[Mapping[Any, float]], Mapping[Any, float]]] = []
@@ -56,7 +58,7 @@ def draw(scene: Scene) -> None:
             "is a head whose scores are drawn at random. An empty cell: no row could be asked."
         ).format(kind=kind_name(here.kind).capitalize())
     )
-    best = _best()
+    best = _best(here.model)
     if here.kind == "cross" and best and links.by:
         said = _(
             "Aligning was counted on the gold pairs, whose links were drawn by hand. For this sentence none "
@@ -95,12 +97,12 @@ def on_sentence(trace: Trace, kind: Kind, known: Known) -> dict[Head, dict[Role,
     }
 
 
-def known(trace: Trace) -> Known:
+def known(trace: Trace, model: str) -> Known:
     """The links of the gold set where the pair stands there, else those of the model's best aligner."""
     for pair in cache.gold():
         if (pair.english, pair.french) == (trace.text, trace.translation):
             return Known(pair.possible)
-    best = _best()
+    best = _best(model)
     if not best:
         return Known()
     head, read, _error = best
@@ -109,9 +111,9 @@ def known(trace: Trace) -> Known:
     return Known(words.links(chosen[head.layer, head.head].tolist()), (head, role))
 
 
-def _best() -> tuple[Head, Read, float] | None:
+def _best(model: str) -> tuple[Head, Read, float] | None:
     """The head that aligns best by the choosing half of the gold set, its reading, its error on the other."""
-    found = cache.alignment()
+    found = cache.alignment(model)
     if not found:
         return None
     read = min(words.READS, key=lambda read: float(found["best"][read]["choose"]))

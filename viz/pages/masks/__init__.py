@@ -1,19 +1,18 @@
 """What masks do: switch one off, build one, draw one, prove one, and see it in numbers."""
 
-from collections.abc import Callable
-
-from viz import view
+from viz import fit
+from viz.fit import Tab
 from viz.pages.masks import build, cheat, draw_own, numbers, pads, prove, switch
 from viz.view import FLAG, Offers, Scene
 from viz.view import numbers as numbers_between
 
-TABS: dict[str, Callable[[Scene], None]] = {
-    "switch": switch.draw,
-    "build": build.draw,
-    "draw": draw_own.draw,
-    "prove": prove.draw,
-    "cheat": cheat.draw,
-    "numbers": numbers.draw,
+TABS = {
+    "switch": Tab(switch.draw, (fit.attention, fit.changes)),
+    "build": Tab(build.draw, (fit.attention, fit.scores, fit.changes)),
+    "draw": Tab(draw_own.draw, (fit.attention, fit.changes)),
+    "prove": Tab(prove.draw, (fit.attention, fit.predicts, fit.changes)),
+    "cheat": Tab(cheat.draw, (fit.transformer,)),
+    "numbers": Tab(numbers.draw, (fit.attention, fit.scores, fit.changes)),
 }
 
 
@@ -32,4 +31,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    TABS[view.tab("masks_tab", TABS)](scene)
+    fit.tabs(scene, "masks_tab", TABS)

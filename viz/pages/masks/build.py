@@ -57,7 +57,7 @@ def draw(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         step = view.stepped(_("Picture"), "masks_step", STEPS, 1, ("P", "N"))
         with st.popover(_("Pads")):
-            base = pads()
+            base = pads(scene.trace)
     made = parts(scene.again(base, True), here.kind, here.layer, here.head)
     title, shapes, picture = steps[step - 1]
     rows, keys = made.both.shape
@@ -93,8 +93,9 @@ def _batch(scene: Scene) -> None:
     """The reader's sentence in a batch with two others: ids, lengths, and the mask that follows from them."""
     others = [example.text for example in examples() if example.text != scene.trace.text][:2]
     sentences = [scene.trace, *(scene.of(text, None, Change()) for text in others)]
-    lengths = [len(trace.source_ids) for trace in sentences]
-    ids = [[*trace.source_ids, *[0] * (max(lengths) - len(trace.source_ids))] for trace in sentences]
+    rows_of = [trace.source_ids if trace.source else trace.target_ids for trace in sentences]
+    lengths = [len(row) for row in rows_of]
+    ids = [[*row, *[0] * (max(lengths) - len(row))] for row in rows_of]
     mask = np.array([[number != 0 for number in row] for row in ids])
     rows = [
         _("{text} ({length})").format(text=_short(trace.text), length=len(trace.source_ids))

@@ -34,7 +34,7 @@ def draw(scene: Scene) -> None:
         here_only = st.toggle(_("In this layer only"), key="this_layer", bind="query-params")
         drag = st.toggle(_("Drag a box"), key="drag", bind="query-params", help=_("Else click single cells."))
         with st.popover(_("Pads")):
-            base = pads()
+            base = pads(scene.trace)
     before = scene.again(base, True)
     queries, keys = before.axes(here.kind)
     shape = len(queries), len(keys)

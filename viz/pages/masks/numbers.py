@@ -27,7 +27,7 @@ def draw(scene: Scene) -> None:
         value = choice(_("Closed cells get"), "masks_value", tuple(VALUES))
         kind = choice(_("Computed in"), "masks_type", tuple(TYPES))
         with st.popover(_("Pads")):
-            base = pads()
+            base = pads(scene.trace)
     trace = scene.again(base, True)
     made = parts(trace, here.kind)
     scores = trace.scores(here.kind)[here.layer, here.head]

@@ -1,5 +1,7 @@
 """Two proofs on the reader's own sentence: pads change nothing, and the future does not leak."""
 
+from typing import Any
+
 import streamlit as st
 
 from model.trace import Change, Switch, TextError
@@ -13,21 +15,22 @@ EVERYWHERE = Switch("all")
 
 def draw(scene: Scene) -> None:
     """Padding invariance on the left, the future-leak probe on the right."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("**" + _("Pads change nothing, as long as they are masked") + "**")
-        _pads(scene)
-    with right:
-        st.markdown("**" + _("No row knows the future, as long as it is masked") + "**")
-        _future(scene)
+    proofs = []
+    if scene.trace.source:
+        proofs.append((_("Pads change nothing, as long as they are masked"), _pads))
+    if "decoder" in scene.trace.kinds:
+        proofs.append((_("No row knows the future, as long as it is masked"), _future))
+    for column, (title, proof) in zip(st.columns(len(proofs), gap="large"), proofs, strict=True):
+        with column:
+            st.markdown(f"**{title}**")
+            proof(scene)
 
 
 def _pads(scene: Scene) -> None:
     masked = [scene.again(Change(source_pads=count), True) for count in COUNTS]
-    bare = [
-        scene.again(Change(source_pads=count, source_padding=EVERYWHERE, cross_padding=EVERYWHERE), True)
-        for count in COUNTS
-    ]
+    masks = {"encoder": "source_padding", "cross": "cross_padding"}
+    off: dict[str, Any] = {masks[kind]: EVERYWHERE for kind in scene.trace.kinds if kind in masks}
+    bare = [scene.again(Change(source_pads=count, **off), True) for count in COUNTS]
     st.dataframe(tables.padding(scene.trace, masked, bare, scene.here.layer), hide_index=True)
     st.markdown(prose("masks")["Pads"])
 
@@ -36,16 +39,17 @@ def _future(scene: Scene) -> None:
     trace = scene.trace
     last = len(trace.target) - 1
     if last < 1:
-        st.info(_("The translation has no piece that could be changed."))
+        st.info(_("The target has no piece that could be changed."))
         return
-    longest = cache.longest()
+    longest = cache.longest(scene.here.model)
     view.check("leak_at", range(1, longest))
     at = st.number_input(_("Piece to change"), 1, longest - 1, 4, key="leak_at", bind="query-params")
     if at > last:
-        said = _("The French has no piece {asked}: the last one, {last}, is changed.")
+        said = _("The target has no piece {asked}: the last one, {last}, is changed.")
         st.caption(said.format(asked=at, last=last))
-    typed = st.text_input(_("Put in its place"), "maison", key="leak_word", bind="query-params")
-    place, word = min(at, last), typed.strip() or "maison"
+    usual = "maison" if scene.trace.languages.get("target") == "fr" else "house"
+    typed = st.text_input(_("Put in its place"), usual, key="leak_word", bind="query-params")
+    place, word = min(at, last), typed.strip() or usual
     pieces = [*trace.target[1:]]
     spaces = [*trace.target_spaces[1:]]
     if place > 1 and pieces[place - 1][0].isalnum() < word[0].isalnum():

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from model.trace import Kind, Switch
+from model.trace import KINDS, Kind, Switch, Trace
 from viz import act, view
 from viz.act import Act
 from viz.pages.masks.pads import pads
@@ -21,9 +21,9 @@ def draw(scene: Scene) -> None:
     layers = scene.here.sizes.layers
     view.check("switched", range(1, layers + 1))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        off = _off()
+        off = _off(scene.trace)
         with st.popover(_("Pads and layers")):
-            base = pads()
+            base = pads(scene.trace)
             chosen = st.pills(
                 _("Layers that the switches act on"),
                 range(1, layers + 1),
@@ -39,21 +39,26 @@ def draw(scene: Scene) -> None:
     for remark in _remarks(played, off if chosen else []):
         st.info(view.plain(remark))
     act.consequences(played, scene)
-    _where()
+    if len(scene.trace.kinds) == len(KINDS):
+        _where()
 
 
-def _off() -> list[str]:
-    """The masks that the reader switched off."""
-    switches = {
-        "source_padding": (_("source padding"), _("Hides the English pads from the encoder.")),
-        "target_padding": (_("target padding"), _("Hides the French pads from the decoder.")),
-        "look_ahead": (_("look-ahead"), _("Hides later French pieces from the decoder.")),
-        "cross_padding": (_("cross padding"), _("Hides the English pads from the cross-attention.")),
+def _off(trace: Trace) -> list[str]:
+    """The masks that the reader switched off, of those that the model has."""
+    switches: dict[str, tuple[Kind, str, str]] = {
+        "source_padding": ("encoder", _("source padding"), _("Hides the source's pads from the encoder.")),
+        "target_padding": ("decoder", _("target padding"), _("Hides the target's pads from the decoder.")),
+        "look_ahead": ("decoder", _("look-ahead"), _("Hides later pieces of the target from the decoder.")),
+        "cross_padding": (
+            "cross",
+            _("cross padding"),
+            _("Hides the source's pads from cross-attention."),
+        ),
     }
     return [
         mask
-        for mask, (name, said) in switches.items()
-        if not st.toggle(name, True, key=mask, bind="query-params", help=said)
+        for mask, (kind, name, said) in switches.items()
+        if kind in trace.kinds and not st.toggle(name, True, key=mask, bind="query-params", help=said)
     ]
 
 
@@ -68,9 +73,9 @@ def _remarks(played: Act, off: list[str]) -> list[str]:
             )
         return said
     if {"source_padding", "cross_padding"} & {*off} and not pads.source_pads:
-        said.append(_("Nothing to hide yet: the English has no pads. Add some."))
+        said.append(_("Nothing to hide yet: the source has no pads. Add some."))
     if "target_padding" in off and not pads.target_pads:
-        said.append(_("Nothing to hide yet: the French has no pads. Add some."))
+        said.append(_("Nothing to hide yet: the target has no pads. Add some."))
     elif "target_padding" in off and "look_ahead" not in off:
         said.append(_("No real row changed: the look-ahead mask already hides pads that stand to the right."))
     if "look_ahead" in off:

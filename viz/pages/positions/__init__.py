@@ -1,16 +1,23 @@
 """What positions do: take them away, swap words, see what is added to a sentence and how it turns."""
 
-from collections.abc import Callable
-
+from viz import fit
+from viz.fit import Tab
 from viz.pages.positions import added, encoding, rotation, swapped, switched, twins
 from viz.pages.positions.controls import MOST, row
 from viz.text import _
 from viz.view import Offers, Scene, choice, numbers, tab
 
-Tabs = dict[str, Callable[[Scene], None]]
-
-TRIES: Tabs = {"positions": switched.draw, "swap": swapped.draw, "twins": twins.draw}
-TABS: Tabs = {"sum": added.draw, "encoding": encoding.draw, "rotation": rotation.draw}
+NEEDS = (fit.attention, fit.layers)
+TRIES = {
+    "positions": Tab(switched.draw, (*NEEDS, fit.changes)),
+    "swap": Tab(swapped.draw, (*NEEDS, fit.encoder, fit.changes)),
+    "twins": Tab(twins.draw, (*NEEDS, fit.changes)),
+}
+TABS = {
+    "sum": Tab(added.draw, NEEDS),
+    "encoding": Tab(encoding.draw, NEEDS),
+    "rotation": Tab(rotation.draw, NEEDS),
+}
 EXPERIMENT = "experiment"
 OFFERS: Offers = {
     "pos_tab": (EXPERIMENT, *TABS),
@@ -35,4 +42,4 @@ def draw(scene: Scene) -> None:
             shown = TRIES[choice(_("Try"), "pos_try", tuple(TRIES), bare=True)]
         else:
             shown = TABS[chosen]
-    shown(scene)
+    fit.show(scene, shown)

@@ -38,7 +38,7 @@ def draw(scene: Scene) -> None:
         "{language} pieces, one a row, after their position. Blue is above 0, red below; all three maps share"
         " one scale, −{limit:.1f} to {limit:.1f}."
     )
-    st.caption(view.plain(said.format(language=language(trace, side), limit=limit)))
+    st.caption(view.plain(said.format(language=language(trace.languages, side), limit=limit)))
     if len(pieces) > READABLE:
         said = _("{shown} of {all} pieces are shown: drag a map to see the others.")
         st.caption(said.format(shown=READABLE, all=len(pieces)))

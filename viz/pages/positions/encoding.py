@@ -4,6 +4,7 @@ import math
 
 import streamlit as st
 
+from model.trace import asks
 from viz import cache, view
 from viz.chart import chart
 from viz.figures.positions import curves, dimension_map, products, vector
@@ -17,7 +18,7 @@ MOST = LENGTHS[-1]
 
 
 def draw(scene: Scene) -> None:
-    width = scene.trace.embedding("source").sum.shape[1]
+    width = scene.trace.embedding(asks(scene.here.kind)).sum.shape[1]
     palette = view.palette()
     view.check("pos_dims", range(width))
     with row():

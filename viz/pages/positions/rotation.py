@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from model.trace import asks
 from viz import cache, order, view
 from viz.chart import chart
 from viz.figures.positions import rotation
@@ -18,7 +19,7 @@ LAST = MOST - 1 - FARTHEST  # the last position to start from
 
 
 def draw(scene: Scene) -> None:
-    width = scene.trace.embedding("source").sum.shape[1]
+    width = scene.trace.embedding(asks(scene.here.kind)).sum.shape[1]
     encoding, turns = cache.encoding(MOST, width), cache.turns(width)
     view.check("pos_pair", range(width // 2))
     picture, words = st.columns(2, gap="large")

@@ -33,7 +33,9 @@ def draw(scene: Scene) -> None:
     change = NEUTRAL if on else OFF
     text, places = order.swap(trace, first, second)
     try:
-        swapped = scene.of(text, scene.target, change)
+        # Gaps go along with their words.
+        gaps = tuple(new for new, old in enumerate(places.tolist()) if old in trace.gaps)
+        swapped = scene.of(text, scene.target if trace.target else gaps, change)
     except TextError as error:
         st.info(view.plain(view.complain(error, _("swapped"))))
         return
@@ -64,6 +66,8 @@ def draw(scene: Scene) -> None:
     st.info(view.plain(" ".join(told)))
     mine, theirs = st.columns(2, gap="large")
     theirs.markdown(prose("positions")["Swap"])
+    if not trace.target:
+        return
     with mine:
         st.markdown("**" + _("Translations, positions {way}").format(way="on" if on else "off") + "**")
         for name, sentence in ((_("as typed"), trace.text), (_("swapped"), text)):

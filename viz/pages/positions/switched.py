@@ -9,7 +9,7 @@ from viz.chart import chart
 from viz.figures import Look, attention_map
 from viz.figures.positions import shift_curve
 from viz.pages.positions.controls import number, row
-from viz.reading import Map, kind_name, loss
+from viz.reading import Map, kind_name, language, loss
 from viz.text import _, prose
 from viz.view import Scene, choice
 
@@ -18,7 +18,7 @@ WAYS = ("off", "on", "shuffled", "shifted", "beyond")
 
 
 def draw(scene: Scene) -> None:
-    longest = cache.longest()
+    longest = cache.longest(scene.here.model)
     view.check("pos_shift", range(1, longest))
     view.check("pos_beyond", _beyond(longest))
     with row():
@@ -31,7 +31,7 @@ def draw(scene: Scene) -> None:
     act.consequences(played, scene)
     if way == "beyond":
         _farther(scene, longest, change.shift)
-    if way == "off":
+    if way == "off" and "decoder" in scene.trace.kinds:
         with st.expander(_("Is all order gone? Not in the decoder")):
             words, picture = st.columns([2, 3], gap="large")
             words.markdown(prose("positions")["Decoder"])
@@ -98,6 +98,8 @@ def _decoder(trace: Trace, scene: Scene) -> None:
 def _remarks(played: Act, scene: Scene, way: str, longest: int) -> list[str]:
     """What the reader should know of the switch, and what is easily taken for a bug."""
     kind, after = scene.here.kind, played.after
+    side = after.typed
+    pieces, name, writes = after.pieces(side), language(after.languages, side), after.predicts == "target"
     if way == "on":
         return [_("Positions are on, as in training: nothing differs. What will change when they are off?")]
     if way == "off":
@@ -121,17 +123,16 @@ def _remarks(played: Act, scene: Scene, way: str, longest: int) -> list[str]:
             + _("The model was trained with positions and is out of its depth: expect worse, not better.")
         ]
     if way == "shuffled":
-        table = cache.encoding(longest, after.embedding("source").sum.shape[1])
-        places = order.places(after.embedding("source").positions, table)
-        told = ", ".join(f"{piece} {place}" for piece, place in zip(after.source, places, strict=True))
-        return [
-            _("Positions given to the English: {told}.").format(told=told)
-            + " "
-            + _("The French are shuffled too, anew for every length while the model writes.")
-        ]
-    first, last = after.change.shift, after.change.shift + len(after.source) - 1
-    said = _("The English pieces stand at positions {first} to {last}, not 0 to {usual}.").format(
-        first=first, last=last, usual=len(after.source) - 1
+        embedding = after.embedding(side)
+        places = order.places(embedding.positions, cache.encoding(longest, embedding.sum.shape[1]))
+        told = ", ".join(f"{piece} {place}" for piece, place in zip(pieces, places, strict=True))
+        said = _("Positions given to the {language}: {told}.").format(language=name, told=told)
+        if writes:
+            said += " " + _("What is written is shuffled too, anew for every length.")
+        return [said]
+    first, last = after.change.shift, after.change.shift + len(pieces) - 1
+    said = _("The {language} pieces stand at positions {first} to {last}, not 0 to {usual}.").format(
+        language=name, first=first, last=last, usual=len(pieces) - 1
     )
     if last >= longest:
         said += " " + _(

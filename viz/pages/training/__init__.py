@@ -1,18 +1,17 @@
 """How the model learned: its maps on the way, its curves, and what training does and translating does not."""
 
-from collections.abc import Callable
-
-from viz import cache, view
+from viz import cache, fit
+from viz.fit import Tab
 from viz.pages.training import bleu, curves, dropout, forcing, smoothing, watch
 from viz.view import Offers, Scene, numbers
 
-TABS: dict[str, Callable[[Scene], None]] = {
-    "watch": watch.draw,
-    "curves": curves.draw,
-    "smoothing": smoothing.draw,
-    "dropout": dropout.draw,
-    "forcing": forcing.draw,
-    "BLEU": bleu.draw,
+TABS = {
+    "watch": Tab(watch.draw, (fit.watched,)),
+    "curves": Tab(curves.draw, (fit.logged,)),
+    "smoothing": Tab(smoothing.draw, (fit.translates, fit.logged)),
+    "dropout": Tab(dropout.draw, (fit.transformer,)),
+    "forcing": Tab(forcing.draw, (fit.translates,)),
+    "BLEU": Tab(bleu.draw, (fit.translates, fit.logged)),
 }
 
 
@@ -27,4 +26,4 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene) -> None:
-    TABS[view.tab("train_tab", TABS)](scene)
+    fit.tabs(scene, "train_tab", TABS)

@@ -35,7 +35,7 @@ def draw(scene: Scene) -> None:
         return
     _counted(translation, answers)
     st.markdown(words["bleu corpus"])
-    _corpus()
+    _corpus(scene.here.model)
 
 
 LONGEST, MOST = 400, 8
@@ -90,10 +90,10 @@ def _counted(translation: str, answers: list[str]) -> None:
         )
 
 
-def _corpus() -> None:
+def _corpus(model: str) -> None:
     """The example sentences as a corpus of their own."""
     counts = [
-        cache.count(cache.translation_at(cache.MODEL, cache.snapshots()[-1], text), answers)
+        cache.count(cache.translation_at(model, cache.snapshots(model)[-1], text), answers)
         for text, answers in references().items()
     ]
     single = [cache.tally([each]).score for each in counts]

@@ -10,13 +10,20 @@ from viz.text import _, prose
 from viz.view import Scene
 
 
-def draw(_scene: Scene) -> None:
+def draw(scene: Scene) -> None:
     """Only what stands in the history file is drawn."""
-    words = prose("training")
-    st.markdown(words["curves"])
-    logged, floor = cache.curves(), cache.smoothed_floor(cache.config().vocabulary, TRAINED)
-    figure = logged_curves(logged, floor, cache.snapshots()[:-1], view.palette())
-    chart(figure, "train_curves", _("Loss, learning rate and BLEU over the steps of the training"))
+    words, model = prose("training"), scene.here.model
+    logged = cache.curves(model)
+    if logged is None:
+        return
+    told = "curves" if model == cache.MODEL else f"measured {logged.metric}"
+    st.markdown(words[told] if told in words else words["measured bleu"])
+    smoothing = TRAINED if logged.metric == "bleu" else 0.0  # as the cards say
+    floor = cache.smoothed_floor(cache.config(model).vocabulary, smoothing)
+    figure = logged_curves(logged, floor, cache.snapshots(model)[:-1], view.palette())
+    name = measured(logged.metric)
+    title = _("Loss, learning rate and {name} over the steps of the training").format(name=name)
+    chart(figure, "train_curves", title)
     top = int(logged.learning_rate.argmax())
     said = _(
         "Learning rate: {peak:.2e} at its peak, step {step:,}. Loss at the end: {loss:.3f}, {over:.3f} above "
@@ -28,11 +35,12 @@ def draw(_scene: Scene) -> None:
             step=int(logged.steps[top]),
             loss=logged.loss[-1],
             over=logged.loss[-1] - floor,
-            name=measured(logged.metric),
+            name=name,
             first=logged.scores[0],
             early=int(logged.validated[0]),
             last=logged.scores[-1],
             late=int(logged.validated[-1]),
         )
     )
-    st.caption(words["resumed"])
+    if model == cache.MODEL:
+        st.caption(words["resumed"])

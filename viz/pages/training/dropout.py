@@ -40,7 +40,7 @@ def draw(scene: Scene) -> None:
         seed = st.number_input(_("Draw"), 0, SEEDS, 0, key="train_seed", bind="query-params")
     trace = scene.trace
     places = tuple(place for place in cache.PLACES if place in chosen)
-    after = cache.dropped(cache.MODEL, trace.text, trace.translation or None, places, rate, seed)
+    after = cache.dropped(scene.here.model, trace.text, trace.translation or None, places, rate, seed)
     pictures = (scene.here.picture(trace), scene.here.picture(after))
     query, key = scene.here.cell(trace)
     look = Look(view.palette(), scene.here.values, narrow=True)

@@ -3,7 +3,6 @@
 import numpy as np
 import streamlit as st
 
-from model.trace import Trace
 from viz import cache, view
 from viz.chart import chart
 from viz.figures.training import smoothing_curve
@@ -15,11 +14,6 @@ TRAINED = 0.1  # as its card says
 SHARES = np.linspace(0.001, 0.999, 500, dtype=np.float32)
 
 
-def right_ids(trace: Trace) -> np.ndarray:
-    """(T,): the ids that should come out; the source too ends with </s>."""
-    return np.array([*trace.target_ids[1:], trace.source_ids[-1]])
-
-
 def draw(scene: Scene) -> None:
     """The curve, its floor, and where each piece of the sentence lies."""
     trace = scene.trace
@@ -27,7 +21,7 @@ def draw(scene: Scene) -> None:
     epsilon = st.select_slider(
         _("Label smoothing ε"), OFFERED, TRAINED, key="train_smoothing", bind="query-params"
     )
-    seen = cache.smoothed_loss(trace.log_probs, right_ids(trace), epsilon)
+    seen = cache.smoothed_loss(trace.log_probs, np.array(trace.out_ids), epsilon)
     pieces = trace.log_probs.shape[-1]
     curves = [
         (name, cache.smoothed_curve(SHARES, pieces, smoothing))

@@ -17,7 +17,7 @@ from viz.view import Scene
 
 def draw(scene: Scene) -> None:
     """All snapshots go to the reader at once: a step from one to the other asks nobody."""
-    words, kept, here = prose("training"), cache.snapshots(), scene.here
+    words, kept, here = prose("training"), cache.snapshots(scene.here.model), scene.here
     st.markdown(words["watch"])
     film = st.container()
     with st.popover(_("Go to a step")):
@@ -31,7 +31,7 @@ def draw(scene: Scene) -> None:
             wrap=True,
         )
     text, target = scene.trace.text, scene.trace.translation or None
-    traces = [cache.trace_at(cache.MODEL, each, text, target) for each in kept]
+    traces = [cache.trace_at(scene.here.model, each, text, target) for each in kept]
     pictures = [here.picture(trace) for trace in traces]
     said = [
         _("Entropy ÷ log n of this map: {share:.3f}.").format(share=evenness(picture)) for picture in pictures
@@ -42,7 +42,7 @@ def draw(scene: Scene) -> None:
             pictures,
             kept,
             said,
-            [cache.translation_at(cache.MODEL, each, text) for each in kept],
+            [cache.translation_at(scene.here.model, each, text) for each in kept],
             [
                 Table(_("The best head for a role"), words["roles"].replace("\n", " "), _best(traces, scene)),
                 Table(_("How many heads have a role"), words["ruled"].replace("\n", " "), _ruled(traces)),

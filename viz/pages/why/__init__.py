@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from viz import cache
+from viz import cache, fit
 from viz.pages.why import adding, cost, history, parameters
 from viz.pages.why.controls import come_back
 from viz.view import FLAG, Offers, Scene, tab
@@ -47,7 +47,8 @@ OFFERS: Offers = {
 
 
 def draw(scene: Scene | None) -> None:
-    TABS[tab("why_tab", TABS)](scene)
+    """Where a sentence is run, it is run by the translator."""
+    TABS[tab("why_tab", TABS)](scene if scene and fit.transformer(scene) else None)
 
 
 def alone() -> None:

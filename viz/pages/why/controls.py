@@ -48,5 +48,5 @@ def wait_for_sentence() -> None:
     if cache.ready():
         st.info(_("This part needs a sentence that can be read."))
         return
-    cache.translator()
+    cache.door()
     st.rerun()

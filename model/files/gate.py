@@ -1,11 +1,13 @@
 """What a file may hold at most, the one way in which it is refused, and the gate for its text."""
 
 import re
-import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from model.hub.pieces import LOW_LINE, Spelling, spelled, visible
 
 Numbers = NDArray[Any]
 
@@ -15,17 +17,12 @@ UNPACKED = 64 * 2**20  # bytes of all numbers in a file
 MEMBERS = 256  # arrays in a file
 LONGEST = 512  # pieces along an axis, as many as the stage draws
 HEADS = 2048  # in all layers of one kind
-CHARACTERS = 200  # of a token
+CHARACTERS = 200  # of a token; a sign for what cannot be seen takes up to eight
 TEXT = 20_000  # characters of a whole text
 BRACKETS = 100_000  # in a .json, one for each row of weights
 NAMES = 50_000  # in a .json, or rather colons
 NUMBERS = 2_000_000  # in a .json, or rather commas
 
-BARE = "\u2423"  # how a token of spaces alone is shown
-NONE = "\u2205"  # how a token without a character is shown
-UNSEEN = "\ufffd"  # what stands for a character that cannot be seen
-_JOINERS = "\u200c\u200d"  # they shape the letters beside them
-_SIGNS = {"\n": "\u23ce", "\t": "\u21e5"}
 _ODD = re.compile(r"[^\x20-\x7e]")
 
 
@@ -66,40 +63,51 @@ def _short(text: str, most: int = 240) -> str:
     return text if len(text) <= most else text[:most] + " ..."
 
 
-def visible(text: str) -> str:
-    """The same text with something to see in each place: no NUL, lone surrogate or bidirectional override.
+def shown(tokens: Sequence[str]) -> list[tuple[str, bool]]:
+    """Tokens as a reader sees them, and whether a space stands before each. Raises FileError.
 
-    Line breaks and tabs become signs for them, other spaces a space, what cannot be seen U+FFFD, so that no
-    two tokens look alike that were not, and every text can be shown, sent and saved. A second time it
-    changes nothing.
+    A space in front, or a tokenizer's mark for one, is such a space; without any they are words, and a space
+    is between them. What cannot be seen has a sign.
     """
+    for token in tokens:
+        if len(token) > CHARACTERS:
+            raise FileError(
+                "huge", f"token {named(token)}", f"{len(token)} characters", f"{CHARACTERS} at most"
+            )
+    spelling = _spelling(tokens)
+    pieces = [spelled(token, spelling) for token in tokens]
+    if sum(len(piece) for piece, _space in pieces) > TEXT:
+        raise FileError("huge", "all tokens", f"over {TEXT:,} characters", f"at most {TEXT:,}")
+    if spelling == "ends":
+        ended = [False, *(token.endswith("</w>") for token in tokens)]
+    elif any(space for _piece, space in pieces):
+        return pieces
+    else:
+        ended = [False, *(True for _token in tokens)]
+    return [(piece, end) for (piece, _space), end in zip(pieces, ended, strict=False)]
+
+
+def _spelling(tokens: Sequence[str]) -> Spelling:
+    """Whose tokens these are, as their marks tell."""
+    if any("\u0120" in token for token in tokens):
+        return "bytes"
+    if any(token.startswith(LOW_LINE) for token in tokens):
+        return "low line"
+    if any(token.startswith("##") and len(token) > 2 for token in tokens):
+        return "hashes"
+    return "ends" if any(token.endswith("</w>") for token in tokens) else "plain"
+
+
+def readable(text: str) -> str:
+    """A text of a whole trace, with a sign for what cannot be seen; it may have lines. Raises FileError.
+
+    What a door of `model` shows stays as it is, and a second time nothing changes.
+    """
+    if len(text) > TEXT:
+        raise FileError("huge", "a text in the file", f"{len(text):,} characters", f"at most {TEXT:,}")
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_seen, text))
-
-
-def _seen(character: str) -> str:
-    category = unicodedata.category(character)
-    if character in _SIGNS:
-        return _SIGNS[character]
-    if category.startswith("Z"):
-        return " "
-    hidden = category in ("Cc", "Cf", "Cs", "Co", "Cn") and character not in _JOINERS
-    return UNSEEN if hidden else character
-
-
-def token(text: str) -> tuple[str, bool]:
-    """A token as a reader sees it, and whether a space stands before it. Raises FileError.
-
-    The marks of tokenizers for a space, U+2581 and U+0120, are such spaces when they come first.
-    """
-    if len(text) > CHARACTERS:
-        raise FileError("huge", f"token {named(text)}", f"{len(text)} characters", f"{CHARACTERS} at most")
-    if not text:
-        return NONE, False
-    space = text[0] in " \u2581\u0120"
-    seen = visible(text[1:] if space else text)
-    return (seen if seen.strip(" " + _JOINERS) else BARE), space
+    return "".join(letter if letter in " \n\t" else visible(letter) for letter in text)
 
 
 def named(text: object, most: int = 40) -> str:

@@ -7,18 +7,15 @@ from typing import Any, cast
 import numpy as np
 
 from model.files.gate import (
-    CHARACTERS,
     HEADS,
     LONGEST,
-    TEXT,
     UNPACKED,
     FileError,
     Numbers,
     finite,
     named,
     shaped,
-    token,
-    visible,
+    shown,
 )
 from model.trace import KINDS, NEUTRAL, Flags, Floats, Kind, Seen, Side, Trace, asked, asks
 
@@ -286,26 +283,6 @@ def _pieces(
     return found
 
 
-def shown(tokens: Iterable[str]) -> list[tuple[str, bool]]:
-    """Tokens as a reader sees them, and whether a space stands before each. Raises FileError.
-
-    Where no token begins with a space or a tokenizer's mark for one, they are words, but for what begins
-    with ##, the mark of a word that goes on.
-    """
-    tokens = list(tokens)
-    pieces = [token(each) for each in tokens]
-    if sum(len(piece) for piece, _space in pieces) > TEXT:
-        raise FileError(
-            "huge", "all tokens", f"over {TEXT:,} characters", f"at most {TEXT:,}, {CHARACTERS} each"
-        )
-    if not any(space for _piece, space in pieces):
-        pieces = [
-            (piece.removeprefix("##") or piece, place > 0 and not piece.startswith("##"))
-            for place, (piece, _space) in enumerate(pieces)
-        ]
-    return pieces
-
-
 # --- numbers ----------------------------------------------------------------------------------------------
 
 
@@ -417,10 +394,3 @@ def _listed(names: Iterable[Any]) -> str:
 
 def _numbers(layers: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(layers)[:10]))
-
-
-def text_of(value: str) -> str:
-    """A text of a whole trace, for showing; it may have lines. Raises FileError."""
-    if len(value) > TEXT:
-        raise FileError("huge", "a text in the file", f"{len(value):,} characters", f"at most {TEXT:,}")
-    return "".join(part if part in "\n\t" else visible(part) for part in re.split(r"([\n\t])", value))

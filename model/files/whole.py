@@ -15,8 +15,19 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from model.files.containers import WHOLE, Parts, pack, parse, suffix
-from model.files.gate import CHARACTERS, HEADS, LONGEST, UNPACKED, FileError, Numbers, finite, named, shaped
-from model.files.tensors import check, text_of
+from model.files.gate import (
+    CHARACTERS,
+    HEADS,
+    LONGEST,
+    UNPACKED,
+    FileError,
+    Numbers,
+    finite,
+    named,
+    readable,
+    shaped,
+)
+from model.files.tensors import check
 from model.trace import KINDS, Stages, Trace, asks
 
 FORMAT = "headlight trace 1"  # the number goes up when an older version could not read what is written
@@ -111,7 +122,7 @@ def _decoded(hint: Any, value: Any, path: str, arrays: dict[str, Any]) -> Any:
     if hint is float and type(value) is int:
         return float(value) if abs(value) < 2**53 else _wrong(path, value)
     if hint is str and isinstance(value, str):
-        return text_of(value)
+        return readable(value)
     return value if hint in (bool, int, float) and type(value) is hint else _wrong(path, value)
 
 
@@ -168,9 +179,11 @@ def judge(trace: Trace) -> None:
     """Raise FileError where the parts of a trace contradict each other or cannot be shown."""
     lengths = {side: len(trace.pieces(side)) for side in ("source", "target")}
     for piece in (*trace.source, *trace.target, *trace.comes_out):
-        if len(piece) > CHARACTERS:
+        if any(sign in piece for sign in "\n\t"):
+            raise FileError("tokens", "a piece", f"{named(piece)}, which has lines or tabs", "signs for them")
+        if len(piece) > 8 * CHARACTERS:
             got = f"{named(piece)} of {len(piece)} characters"
-            raise FileError("huge", "a piece", got, f"at most {CHARACTERS}")
+            raise FileError("huge", "a piece", got, f"at most {8 * CHARACTERS}")
     for side, length in lengths.items():
         if length > LONGEST:
             raise FileError("huge", f"{side}", f"{length} pieces", f"at most {LONGEST}")

@@ -89,7 +89,7 @@ class HubModel:
         return self._filled(text, change)
 
     def _filled(self, text: str, change: Change) -> Trace:
-        pieces = self.vocabulary.read(text, self.max_pieces)
+        pieces = self.vocabulary.read(text, self._room(change.source_pads))
         source = [*pieces, *self._pads(change.source_pads)]
         done = self.engine.run(_ids(source), (), change, source_pads=change.source_pads)
         said: dict[str, Any] = {"translation": self.vocabulary.join(pieces)}
@@ -119,7 +119,7 @@ class HubModel:
         )
 
     def _continued(self, text: str, target: str | Sequence[int] | None, change: Change) -> Trace:
-        most = self.max_pieces - self.predicts
+        most = self._room(change.target_pads) - self.predicts
         begun = self._open(self.vocabulary.read(text, most))
         pieces, given, ended = begun, len(begun), True
         if isinstance(target, str):
@@ -158,11 +158,11 @@ class HubModel:
 
     def _written(self, text: str, target: str | Sequence[int] | None, change: Change) -> Trace:
         assert self.engine.start is not None
-        pieces = self.vocabulary.read(text, self.max_pieces)
+        pieces = self.vocabulary.read(text, self._room(change.source_pads))
         source = [*pieces, *self._pads(change.source_pads)]
-        most, told, ended = self.max_pieces - 1, list[Piece](), True
+        most, told, ended = self._room(change.target_pads) - 1, list[Piece](), True
         if isinstance(target, str):
-            told = self._open(self.vocabulary.read(target, self.max_pieces, target=True))
+            told = self._open(self.vocabulary.read(target, most + 1, target=True))
             if len(told) > most:
                 raise TextError("long", len(told), most)
         elif target is not None:
@@ -219,6 +219,12 @@ class HubModel:
                 for ids, ps in zip(top.indices.tolist(), top.values.tolist(), strict=True)
             ),
         }
+
+    def _room(self, pads: int) -> int:
+        """The most pieces that fit beside so many pads. Raises ValueError where none do."""
+        if pads > self.max_pieces // 2:
+            raise ValueError(f"{pads} pads, the limit is {self.max_pieces // 2}")
+        return self.max_pieces - pads
 
     def _open(self, pieces: list[Piece]) -> list[Piece]:
         """Without what ends a text, if its tokenizer put that there."""

@@ -120,13 +120,13 @@ def worked(trace: Trace, kind: Kind) -> np.ndarray:
 def table(rows: Iterable[Row]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| model | kind | layers × heads (key heads) | shown | max | mean | median | sums | softmax | logits |",
+        "| model | kind | layers × heads, key heads | shown | max | mean | median | sums | softmax | logits |",
         "|---|---|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
         numbers = (row.largest, row.mean, row.median, row.sums, row.softmax, row.logits)
         cells = " | ".join("" if number is None else f"{number:.1e}" for number in numbers)
-        sizes = f"{row.layers} × {row.heads} ({row.key_heads})"
+        sizes = f"{row.layers} × {row.heads}, {row.key_heads}"
         lines.append(f"| {row.model} | {row.kind} | {sizes} | {row.shown} | {cells} |")
     return "\n".join(lines)
 
@@ -151,11 +151,11 @@ def main() -> None:
         "Written by `python -m model.hub.parity`, not by hand. "
         f"{packages}, Python {platform.python_version()}, float32 on a CPU.\n\n"
         "The first rows are random models of a few thousand parameters, the last real ones.\n\n"
-        "- max, mean, median: of |weights − attentions|, the latter being what the same class hands over with "
-        "eager attention and `output_attentions`.\n"
+        "- max, mean, median: of |weights − attentions|, the latter being what the same class hands over "
+        "with eager attention and `output_attentions`.\n"
         "- sums: how far a row's sum is from 1, at most.\n"
-        "- softmax: how far the weights are, at most, from those that numpy works out in float64 from q and k, "
-        "or from the scores where these are more than QKᵀ/√d (T5: no root, and a bias).\n"
+        "- softmax: how far the weights are, at most, from those that numpy works out in float64 from q and "
+        "k, or from the scores where these are more than QKᵀ/√d (T5: no root, and a bias).\n"
         "- logits: how far the log-probabilities are apart, at most.\n\n"
     )
     arguments.out.write_text(text + table(rows) + "\n", encoding="utf-8")

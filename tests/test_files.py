@@ -187,6 +187,8 @@ def test_a_mask_says_where_a_query_may_look(square: np.ndarray, causal: np.ndarr
     assert code(weights=square, mask=triangle) == "mask"
     assert code(weights=square, mask=np.where(triangle, 0, -1e9)) == "mask"
     assert code(weights=square, mask=np.ones((4, 4))) == "mask"
+    assert code(weights=square, mask=0.5) == "mask"
+    assert code(weights=square, mask=np.inf) == "mask"
 
 
 @pytest.mark.parametrize("odd", [0.0, 0.25, np.nan])
@@ -612,7 +614,7 @@ def test_a_trace_without_attention_comes_back() -> None:
 
 def test_numpy_and_safetensors_read_what_is_written(trace: Trace) -> None:
     with zipfile.ZipFile(io.BytesIO(files.write(trace, ".npz"))) as archive:
-        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}  # not that of writing
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}  # not today
     with np.load(io.BytesIO(files.write(trace, ".npz"))) as loaded:
         np.testing.assert_array_equal(loaded["attention.cross.q"], trace.stages("cross").q)
         assert json.loads(bytes(loaded["headlight"]))["format"] == "headlight trace 1"
@@ -674,6 +676,7 @@ def _array(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[d
         (_array("embeddings.source.sum", lambda array: array[:, :3]), "shape"),
         (_array("states.source", lambda array: array[:2]), "shape"),
         (_array("log_probs", lambda array: array[:3]), "shape"),
+        (_array("log_probs", lambda array: array[0, 0]), "shape"),
         (_array("piece_log_probs", lambda array: array + np.inf), "nan"),
     ],
 )

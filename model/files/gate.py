@@ -122,6 +122,7 @@ def shaped(shape: tuple[int, ...]) -> str:
 
 def finite(name: str, array: Numbers, where: Numbers | None = None) -> None:
     """Raise FileError for a NaN or an infinity, in the cells `where` alone if it is given."""
+    array = np.atleast_1d(array)
     odd = ~np.isfinite(array)
     if where is not None:
         odd &= where

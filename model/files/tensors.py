@@ -352,7 +352,7 @@ def _look_ahead(kind: Kind, weights: Floats) -> Flags:
 
 
 def _mask(kind: Kind, value: Any, shape: tuple[int, ...]) -> Flags:
-    mask = array_of(f"{kind} mask", value)
+    mask = np.atleast_1d(array_of(f"{kind} mask", value))
     if mask.ndim == 5:
         _one("mask", mask.shape[1], mask.shape, "mask[:, 0:1]")
         mask = mask[:, 0]

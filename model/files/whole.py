@@ -219,7 +219,7 @@ def judge(trace: Trace) -> None:
         _alike("states", {side: states}, (lengths[side], None))
     for name in ("log_probs", "piece_log_probs"):
         array: Numbers = getattr(trace, name)
-        if array.size and (len(array) != predicted or array.ndim != (2 if name == "log_probs" else 1)):
+        if array.size and (array.ndim != (2 if name == "log_probs" else 1) or len(array) != predicted):
             raise FileError("shape", name, shaped(array.shape), f"{predicted} rows")
         finite(name, array, array != -np.inf)
 

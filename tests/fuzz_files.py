@@ -254,7 +254,7 @@ def _odd_npz(lot: random.Random, raw: bytes) -> bytes:
         odd = np.frombuffer(_odd_json(lot, text).encode("utf-8", "surrogatepass"), np.uint8)
         members[name] = _npy(odd)
     else:
-        way = lot.randrange(6)
+        way = lot.randrange(7)
         if way == 0:
             members[name] = digits(lot, bytearray(members[name][:128])) + members[name][128:]
         elif way == 1:
@@ -273,6 +273,8 @@ def _odd_npz(lot: random.Random, raw: bytes) -> bytes:
             members[f"{lot.choice(('encoder', 'mask', 'kind', 'scores', 'source'))}.npy"] = members.pop(name)
         elif way == 4:
             del members[name]
+        elif way == 5:
+            members[name] = _npy(_reshaped(lot, np.load(io.BytesIO(members[name]))))
         else:
             array = np.load(io.BytesIO(members[name])).copy()
             if array.dtype.kind == "f" and array.size:
@@ -286,6 +288,21 @@ def _odd_npz(lot: random.Random, raw: bytes) -> bytes:
         for each, data in members.items():
             archive.writestr(zipfile.ZipInfo(each), data, method)
     return file.getvalue()
+
+
+def _reshaped(lot: random.Random, array: np.ndarray) -> np.ndarray:
+    """The same or fewer numbers along other axes."""
+    fewer = array[..., :-1] if array.ndim else array
+    return lot.choice(
+        (
+            array[None],
+            array.T,
+            array.ravel(),
+            array[:0],
+            np.array(array.ravel()[0] if array.size else 1),
+            fewer,
+        )
+    )
 
 
 def _npy(array: np.ndarray) -> bytes:
@@ -349,7 +366,7 @@ def _place(lot: random.Random, content: bytearray) -> int:
 
 
 WAYS: tuple[Callable[[random.Random, bytearray], bytes], ...] = (
-    *(flip, cut, splice, field_, digits, structure, structure, structure),
+    *(flip, cut, splice, field_, digits, *5 * (structure,)),
 )
 
 

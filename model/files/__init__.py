@@ -27,8 +27,8 @@ mask          "mask", or "cross.mask" beside "cross": True or 1 where a query ma
               and but for a query all of whose weights are 0.
 scores        "scores", or "cross.scores": what softmax was taken of, before the mask; it must
               give the weights.
-limits        20 MiB a file and 64 MiB of numbers in it (8 MiB for .json), 512 tokens along an axis, 2048
-              heads, 200 characters a token. Other names in a file are refused: they are often a misspelling.
+limits        64 MiB of numbers, 8 MiB of JSON, 512 tokens along an axis, 2048 heads, 200 characters a token.
+              Other names in a file are refused: they are often a misspelling.
 
 A whole trace, as `write` makes it, is such a file too, with all that a model showed.
 """

@@ -11,9 +11,9 @@ from model.hub.pieces import LOW_LINE, Spelling, spelled, visible
 
 Numbers = NDArray[Any]
 
-LARGEST = 20 * 2**20  # bytes of a file
-LARGEST_JSON = 8 * 2**20  # bytes of JSON
 UNPACKED = 64 * 2**20  # bytes of all numbers in a file
+LARGEST_JSON = 8 * 2**20  # bytes of JSON
+LARGEST = UNPACKED + LARGEST_JSON  # bytes of a file
 MEMBERS = 256  # arrays in a file
 LONGEST = 512  # pieces along an axis, as many as the stage draws
 HEADS = 2048  # in all layers of one kind

@@ -37,7 +37,6 @@ def write(trace: Trace, ending: str) -> bytes:
     """See `model.files.write`."""
     arrays: dict[str, Numbers] = {}
     said = {"format": FORMAT, "trace": _encoded(trace, "", arrays)}
-    judge(trace)
     size = sum(array.nbytes for array in arrays.values())
     if size > UNPACKED:
         raise FileError("huge", "the numbers of the trace", f"{size:,} bytes", f"at most {UNPACKED:,}")
@@ -45,6 +44,7 @@ def write(trace: Trace, ending: str) -> bytes:
         document = json.dumps(said, separators=(",", ":"), allow_nan=False)
     except ValueError as error:
         raise FileError("nan", "the trace", "a NaN or an infinity", "finite numbers") from error
+    read({WHOLE: document, **arrays})  # what would not be read is not written
     return pack(suffix(ending), arrays, document)
 
 

@@ -155,6 +155,10 @@ def test_the_kind_is_said_or_seen(cross: np.ndarray, square: np.ndarray, causal:
     assert read(weights=square, queries=SOURCE, keys=SOURCE).kinds == ("encoder",)
     assert read(weights=square, queries=SOURCE, keys=TARGET[:5]).axes("cross")[0] == tuple(SOURCE)
     assert read(weights=np.ones((1, 1))).kinds == ("encoder",)
+    assert code(weights=square, kind="encoder", queries=SOURCE, keys=TARGET[:5]) == "tokens"
+    assert code(weights=cross, source=SOURCE, keys=SOURCE) == "tokens"
+    assert code(encoder=square, queries=SOURCE) == "member"
+    assert code(encoder=square, target=SOURCE) == "tokens"
 
 
 def test_several_kinds_stand_in_one_file(
@@ -767,6 +771,11 @@ def test_what_is_no_attention_is_not_saved(tmp_path: Path, weights: Any, want: s
     assert caught.value.code == want
     assert path.read_text() == "what stood there"
     assert [each.name for each in tmp_path.iterdir()] == ["a.npz"]
+
+
+def test_more_than_is_read_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match='"weights": got 68,157,440 bytes'):  # of float32, not of what came
+        files.save(tmp_path / "a.npz", np.zeros((65, 512, 512), bool))
 
 
 def test_generated_steps_of_several_lengths_are_refused_in_a_sentence(tmp_path: Path) -> None:

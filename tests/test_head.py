@@ -464,7 +464,7 @@ def test_the_page_says_the_models_numbers() -> None:
     before, after = (
         f"{value:.4f}".replace("-", "−") for value in (dots[1, 4], trace.scores("encoder")[0, 1, 1, 4])
     )
-    root = float(np.sqrt(trace.encoder.q.shape[-1]))
+    root = float(np.sqrt(trace.stages("encoder").q.shape[-1]))
     assert f"{before} / √32 = {before} / {root:.4f} = {after}" in read(at)
 
 

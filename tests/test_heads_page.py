@@ -288,7 +288,7 @@ def test_the_rules_page_counts_the_heads_that_fit_and_those_that_fit_none() -> N
 
 def test_elsewhere_the_best_aligner_stands_in_and_is_not_asked_about_itself(shipped: Translator) -> None:
     trace = shipped.trace(SENTENCE)
-    links = known(trace)
+    links = known(trace, "en-fr")
     assert links.by == (Head("cross", 0, 7), "align in")
     now = on_sentence(trace, "cross", links)
     assert math.isnan(now[Head("cross", 0, 7)]["align in"])

@@ -290,7 +290,7 @@ def test_a_server_that_ends_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_torch_has_the_threads_that_the_cache_says() -> None:
-    code = "import torch; from viz import cache; cache.translator(); print(torch.get_num_threads())"
+    code = "import torch; from viz import cache; cache.door(); print(torch.get_num_threads())"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert int(ran.stdout) == cache.THREADS == 1
 

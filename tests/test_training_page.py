@@ -330,7 +330,7 @@ def test_heads_are_counted_by_the_rules_of_the_page_heads() -> None:
 def test_a_snapshot_translates_as_its_own_greedy_search_does() -> None:
     step = cache.snapshots()[2]
     old = checkpoint.load_snapshot(ROOT / "assets" / "models" / cache.MODEL, step)
-    tokenizer = cache.translator().tokenizer
+    tokenizer = cache.door().tokenizer
     ids = greedy(old, torch.tensor([tokenizer.source("I am a student.")]))[0]
     assert cache.translation_at(cache.MODEL, step, "I am a student.") == tokenizer.decode(ids)
 
@@ -419,7 +419,7 @@ def test_forcing_says_where_another_piece_was_likelier(trace: Trace) -> None:
     assert frame.iloc[:, 0].tolist() == list(trace.target)
     assert frame.iloc[1:, 0].tolist() == frame.iloc[:-1, 1].tolist()  # the right piece goes in next
     likeliest = trace.log_probs.argmax(axis=-1)
-    same = [row[0] == row[1] for row in zip(likeliest.tolist(), np.array(trace.out_ids).tolist(), strict=True)]
+    same = [row[0] == row[1] for row in zip(likeliest.tolist(), trace.out_ids, strict=True)]
     assert sum(frame.iloc[:, 3] == frame.iloc[:, 1]) >= sum(same)
     at = opened(train_tab="forcing", target="Elle a un petit chien noir.")
     assert "In 1 of 8 rows another piece was likelier" in said(at)

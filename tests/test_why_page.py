@@ -258,7 +258,7 @@ def test_a_button_brings_a_known_model_and_the_models_own_is_the_right_one() -> 
     at.button(key="why_model1").click().run()
     assert f"## {counts.total(counts.PAPER['big']):,}" in said(at)
     at.button(key="why_model2").click().run()
-    model = cache.translator().model
+    model = cache.door().model
     assert f"## {sum(each.numel() for each in model.parameters()):,}" in said(at)
     assert at.number_input(key="why_h").value == cache.config().n_heads
 
@@ -285,7 +285,7 @@ def test_shares_are_shares_of_each_row(numbers: list[list[int]]) -> None:
 def test_switching_a_half_off_draws_both_flows() -> None:
     at = opened(why_tab=NORM, why_residual="false")
     trace = cache.trace(cache.MODEL, examples()[0].text)
-    model = cache.translator().model
+    model = cache.door().model
     after = norms.flow(model, trace.source_ids, trace.target_ids, Change(residual=False))
     before = norms.flow(model, trace.source_ids, trace.target_ids, NEUTRAL)
     frame = at.dataframe[0].value

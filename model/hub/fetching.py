@@ -5,9 +5,8 @@ from typing import Any
 
 from model.hub.refusal import RefusedError
 from model.hub.settings import Entry
-from model.hub.shelf import CONFIG, INDEX, MOST_JSON, PICKLES, WEIGHTS, Progress, Shelf, judge
+from model.hub.shelf import CONFIG, INDEX, MOST_JSON, PICKLES, TEXTS, WEIGHTS, Progress, Shelf, judge
 
-TEXTS = (".json", ".txt", ".model", ".spm")  # configurations and vocabularies; none of them is run
 SECONDS = 10.0  # that the Hub may take for its first answer
 
 

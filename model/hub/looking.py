@@ -10,31 +10,37 @@ from typing import Any
 import torch
 
 from model.hub.door import HubModel
-from model.hub.engine import Engine, handed_over
+from model.hub.engine import CLOSE, Engine, handed_over, whole
 from model.hub.refusal import RefusedError
+from model.hub.seeing import NAME as OURS
 from model.hub.seeing import Call, Watch, watching
 from model.hub.vocabulary import Vocabulary
-from model.trace import KINDS, Kind
+from model.trace import KINDS, Kind, asked, asks
 
 MOST_PIECES = 512
 MOST_BYTES = 256 * 2**20  # that a trace may take: its maps and its log-probabilities
-CLOSE = 1e-4  # to 1, of the sum of a row
 SOURCE, TARGET = 7, 5  # pieces of the first look; of different number, so that shapes tell the kinds
 
 
-def look(name: str, model: Any, tokenizer: Any) -> HubModel:
-    """The door into a model and its tokenizer. Raises RefusedError where it cannot be looked into."""
+def look(name: str, model: Any, tokenizer: Any) -> HubModel | None:
+    """The door into a model and its tokenizer. Raises RefusedError where it cannot be looked into.
+
+    None where its attention was to run through ours and did not.
+    """
     vocabulary = Vocabulary(tokenizer)
     both = bool(model.config.is_encoder_decoder) and hasattr(model, "get_decoder")
     start = _setting(model, "decoder_start_token_id", model.config, tokenizer) if both else None
     if both and start is None:
         start = vocabulary.pad
     try:
-        kinds, encodes, decodes, calls, logits = _tried(model, vocabulary, both)
+        tried = _tried(model, vocabulary, both)
     except RefusedError:
         raise
     except Exception as error:
         raise RefusedError("architecture", "this model does not read a text as others do") from error
+    if tried is None:
+        return None
+    kinds, encodes, decodes, calls, logits = tried
     sizes = {kind: (layers, heads) for kind, (layers, heads, _key_heads) in kinds.items()}
     predicts = logits is not None and logits.size(-1) >= len(tokenizer) // 2
     engine = Engine(
@@ -66,9 +72,12 @@ def look(name: str, model: Any, tokenizer: Any) -> HubModel:
 @torch.inference_mode()
 def _tried(
     model: Any, vocabulary: Vocabulary, both: bool
-) -> tuple[
-    dict[Kind, tuple[int, int, int]], tuple[Kind, ...], tuple[Kind, ...], list[Call], torch.Tensor | None
-]:
+) -> (
+    tuple[
+        dict[Kind, tuple[int, int, int]], tuple[Kind, ...], tuple[Kind, ...], list[Call], torch.Tensor | None
+    ]
+    | None
+):
     """(layers, heads, key heads) of each kind, the order of the calls, these, and the logits."""
     ordinary = [i for i in range(len(vocabulary.tokenizer)) if i not in vocabulary.special][: SOURCE + TARGET]
     if len(ordinary) < SOURCE:
@@ -77,10 +86,12 @@ def _tried(
     inputs = {"input_ids": source, "attention_mask": torch.ones_like(source)}
     if both:
         inputs["decoder_input_ids"] = torch.tensor([ordinary[-TARGET:]])
+    if model.config._attn_implementation != OURS:
+        return _handed_over(model, inputs, both)
     with watching(Watch()) as watch:
         out = model(**inputs)
     if not watch.calls:
-        return _handed_over(model, inputs, both)
+        return None
     calls = watch.calls
     found = [_kind(call, both) for call in calls]
     for call in calls:
@@ -126,18 +137,16 @@ def _handed_over(
     dict[Kind, tuple[int, int, int]], tuple[Kind, ...], tuple[Kind, ...], list[Call], torch.Tensor | None
 ]:
     """The same of a family whose attention does not run through ours, by what it hands over itself."""
-    model.set_attn_implementation("eager")
-    model.config.output_attentions = True
-    out = model(**inputs)
+    out = model(**inputs, output_attentions=True)
     weights: dict[Kind, torch.Tensor] = {}
     if both:
         weights = {kind: handed_over(out, kind, KINDS) for kind in KINDS}
     else:
         only = handed_over(out, "encoder", ())
         weights = {"encoder" if bool(only.triu(1).any()) else "decoder": only}
-    for maps in weights.values():
-        if not bool(((maps.sum(dim=-1) - 1).abs() < CLOSE).all()):
-            raise RefusedError("attention", "the weights of its attention are not shares that sum to 1")
+    for kind, maps in weights.items():
+        queries = TARGET if both and asks(kind) == "target" else SOURCE
+        whole(maps, queries, TARGET if both and asked(kind) == "target" else SOURCE)
     kinds = {kind: (maps.size(0), maps.size(1), maps.size(1)) for kind, maps in weights.items()}
     return kinds, (), (), [], getattr(out, "logits", None)
 

@@ -18,6 +18,8 @@ from model.hub.shelf import Progress, Shelf, judge
 
 OLDEST = (5, 3)  # of transformers: before, a configuration could name code to be run (CVE-2026-4372)
 FAMILIES = "BERT, RoBERTa, DistilBERT, GPT-2, Llama, T5, Marian, BART and their like"
+LAYERS = ("hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers")
+HERE = {"local_files_only": True, "trust_remote_code": False}
 _one_at_a_time = threading.Lock()  # transformers changes torch itself while it loads
 
 
@@ -31,14 +33,18 @@ def opened(name: str, allow: Sequence[str], cache: Path | None, progress: Progre
     else:
         shelf = judge(entry.folder, entry.folder, limit)
     with _one_at_a_time:
-        progress("weights", 0.8)
-        model = _model(shelf, limit)
-        progress("tokenizer", 0.9)
+        config = _configuration(shelf)
+        progress("tokenizer", 0.8)
         tokenizer = _tokenizer(shelf.folder)
-    progress("look", 0.95)
-    found = look(entry.name, model, tokenizer)
-    progress("look", 1.0)
-    return found
+        for attention in (OURS, "eager"):  # the latter where a family has attention of its own alone
+            progress("weights", 0.85)
+            model = _model(shelf, config, limit, attention)
+            progress("look", 0.95)
+            found = look(entry.name, model, tokenizer) if model is not None else None
+            if found is not None:
+                progress("look", 1.0)
+                return found
+    raise RefusedError("attention", "this model does not hand over what its attention weighs")
 
 
 def _entry(name: str, allow: Sequence[str]) -> Entry:
@@ -77,19 +83,25 @@ def _packages() -> None:
     register()
 
 
-def _model(shelf: Shelf, limit: int) -> Any:
-    """The model with its weights in float32, every one of them from the files."""
+def _configuration(shelf: Shelf) -> Any:
+    """What transformers makes of the configuration, where it knows this sort of model."""
     import transformers
 
-    _check_depth(shelf)
-    where = {"local_files_only": True, "trust_remote_code": False}
+    _check_depth(shelf.config, len(shelf.tensors))
     try:
-        config = transformers.AutoConfig.from_pretrained(shelf.folder, **where)
+        return transformers.AutoConfig.from_pretrained(shelf.folder, **HERE)
     except Exception as error:
         kind = str(shelf.config.get("model_type", ""))[:40]
         raise RefusedError(
             "architecture", f"a model of the sort {kind!r} is not known here; known are {FAMILIES}"
         ) from error
+
+
+def _model(shelf: Shelf, config: Any, limit: int, attention: str) -> Any | None:
+    """The model with its weights in float32, every one of them from the files.
+
+    None where its family knows nothing of a register of attentions.
+    """
     for family in _families(config):
         try:
             with torch.device("meta"):  # shapes without memory
@@ -108,12 +120,16 @@ def _model(shelf: Shelf, limit: int) -> Any:
         try:
             model, told = family.from_pretrained(
                 shelf.folder,
-                attn_implementation=OURS,
+                attn_implementation=attention,
                 dtype=torch.float32,
                 use_safetensors=True,
                 output_loading_info=True,
-                **where,
+                **HERE,
             )
+        except KeyError as error:
+            if error.args == (OURS,):
+                return None
+            raise RefusedError("broken", "its weights do not fit its configuration") from error
         except Exception as error:
             raise RefusedError("broken", "its weights do not fit its configuration") from error
         if all(".pooler." in f".{name}." for name in told["missing_keys"]):
@@ -121,11 +137,13 @@ def _model(shelf: Shelf, limit: int) -> Any:
     raise RefusedError("broken", "some of its weights are in none of its files")
 
 
-def _check_depth(shelf: Shelf) -> None:
+def _check_depth(config: dict[str, Any], tensors: int) -> None:
     """Refuse a configuration of more layers than there are tensors before so many are made."""
-    for key, value in shelf.config.items():
-        if "layer" in key and isinstance(value, int) and value > len(shelf.tensors):
-            raise RefusedError("broken", f"{key} is {value}, but its files hold {len(shelf.tensors)} tensors")
+    for key, value in config.items():
+        if key.endswith(LAYERS) and isinstance(value, int) and value > tensors:
+            raise RefusedError("broken", f"{key} is {value}, but its files hold {tensors} tensors")
+        if isinstance(value, dict):
+            _check_depth(value, tensors)
 
 
 def _families(config: Any) -> list[Any]:

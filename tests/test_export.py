@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page
 
+from model import files
 from model.trace import KINDS, Change, Switch, Trace
 from model.translator import Translator
-from tests.conftest import ROOT, TEXT
+from tests.conftest import ROOT, TEXT, assert_same
 from viz import export, standalone
 from viz.component import stage_words
 from viz.export import ExportError, content, defused, main, name, name_of, save, shot_of, slug
@@ -77,7 +78,7 @@ def test_before_and_after_stand_side_by_side(translator: Translator, trace: Trac
     assert (found < 0).any()  # a number below 0 is no formula: it stands as it is
     assert not any(line["difference"].startswith("'") for line in lines)
     both = json.loads(content(shot, "json"))
-    np.testing.assert_allclose(both["weights_after"], other.reshape(13, 13), atol=1e-7)
+    np.testing.assert_allclose(both["after"]["weights"], other.reshape(13, 13), atol=1e-7)
 
 
 @pytest.mark.parametrize("piece", FORMULAS)
@@ -108,12 +109,33 @@ def test_json_holds_what_is_drawn(trace: Trace, drawing: Drawing) -> None:
     weights = {"map": whole[1, 0], "lines": whole[1], "heads": whole[1], "all": whole}[drawing]
     np.testing.assert_array_equal(np.array(found["weights"], np.float32), weights)
     allowed = {"map": (1, 0), "lines": (1,), "heads": (1,), "all": ()}[drawing]
-    np.testing.assert_array_equal(found["allowed"], trace.allowed("cross")[allowed])
+    np.testing.assert_array_equal(found["mask"], trace.allowed("cross")[allowed])
     assert (found["queries"], found["keys"]) == ([*trace.target], [*trace.source])
-    assert found["comes_out"] == [*trace.comes_out]
-    assert (found["text"], found["kind"]) == (trace.text, "cross")
-    assert found.get("layer") == (None if drawing == "all" else 2)
-    assert found.get("head") == (1 if drawing == "map" else None)
+    about = found["about"]
+    assert (about["text"], found["kind"]) == (trace.text, "cross")
+    assert about["comes_out"] == [*trace.comes_out]
+    assert about.get("layer") == (None if drawing == "all" else 2)
+    assert about["heads"] == ([1] if drawing == "map" else [1, 2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("drawing", DRAWINGS)
+def test_json_that_went_out_comes_in_again(trace: Trace, drawing: Drawing, kind: Any) -> None:
+    found = json.loads(content(Shot(trace, kind, 1, 0, drawing=drawing, also=(1,)), "json"))
+    del found["about"]
+    again = files.read("map.json", json.dumps(found).encode())
+    assert again.kinds == (kind,)
+    whole, allowed = trace.weights(kind), trace.allowed(kind)
+    drawn = {"map": np.s_[1:2, :1], "lines": np.s_[1:2], "heads": np.s_[1:2], "all": np.s_[:]}[drawing]
+    np.testing.assert_array_equal(again.weights(kind), whole[drawn])
+    np.testing.assert_array_equal(again.allowed(kind), allowed[drawn])
+    assert again.axes(kind) == trace.axes(kind)
+
+
+@pytest.mark.parametrize("form", ["npz", "safetensors"])
+def test_the_whole_trace_comes_in_again_bit_for_bit(trace: Trace, form: Any) -> None:
+    shot = Shot(trace, "cross", 1, 0)
+    assert_same(files.read(name_of(shot, form), content(shot, form)), trace)
 
 
 def test_json_knows_no_nan(trace: Trace) -> None:
@@ -238,6 +260,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "assert viz.export.main(['A cat.', '--view', 'layer=99', '--out', f'{sys.argv[1]}/far.svg']) == 1\n"
         "assert viz.export.main(['--view', 'http://localhost/head?text=A+cat.&kind=encoder', '--out',"
         " f'{sys.argv[1]}/link.json']) == 0\n"
+        "out = ['--model', '../en-fr', '--out', f'{sys.argv[1]}/away.json']\n"
+        "assert viz.export.main(['A cat.', *out]) == 1\n"
+        "assert viz.export.main(['A cat.', '--out', f'{sys.argv[1]}/whole.npz']) == 0\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", code, str(folder)],
@@ -251,7 +276,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "There is nothing to read in the English sentence yet: type a few words.",
         'Nothing is known of files that end in ".gif", only of: svg, png, html, csv, json, npz, safetensors.',
         'The view asks for layer "99", but there is only: 1 to 3.',
+        run.stderr.splitlines()[-1],
     ]
+    assert run.stderr.splitlines()[-1].startswith("There is no model ../en-fr, only: en-fr")
     return folder
 
 
@@ -259,7 +286,8 @@ def test_the_command_writes_every_form_without_a_browser(alone: Path) -> None:
     import model
 
     assert {each.name for each in alone.iterdir()} == {
-        *(f"map.{form}" for form in ("svg", "png", "html", "csv", "json")), "dark.svg", "link.json",
+        *(f"map.{form}" for form in ("svg", "png", "html", "csv", "json")),
+        "dark.svg", "link.json", "whole.npz",
     }  # fmt: skip
     shown = model.load("en-fr").trace("I am a student.")
     found = json.loads((alone / "map.json").read_bytes())
@@ -267,7 +295,7 @@ def test_the_command_writes_every_form_without_a_browser(alone: Path) -> None:
     assert (alone / "map.png").read_bytes().startswith(b"\x89PNG")
     assert "#14171c" in (alone / "dark.svg").read_text()
     link = json.loads((alone / "link.json").read_bytes())
-    assert (link["text"], link["kind"]) == ("A cat.", "encoder")
+    assert (link["about"]["text"], link["kind"]) == ("A cat.", "encoder")
 
 
 def test_a_folder_without_leave_is_one_sentence(

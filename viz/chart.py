@@ -6,15 +6,19 @@ from typing import Any
 
 import streamlit as st
 
-from viz import view
+from viz import download, view
 
 Chosen = Callable[[list[list[int]]], None]  # gets the customdata of the clicked markers
 
 
 def chart(
-    figure: Any, key: str, said: str, chose: Chosen | None = None, zoom: bool = False, drag: bool = False
-) -> None:
-    """Draw a figure, told in words by `said`. With `drag` a box is drawn over its markers instead."""
+    figure: Any, key: str, said: str, chose: Chosen | None = None, zoom: bool = False, drag: bool = False,
+    save: bool = True,
+) -> None:  # fmt: skip
+    """Draw a figure, told in words by `said`. With `drag` a box is drawn over its markers instead.
+
+    Under it stands what saves it, unless the page saves it in another way.
+    """
     st.plotly_chart(
         figure,
         theme=None,
@@ -24,6 +28,8 @@ def chart(
         config={"displayModeBar": False, "scrollZoom": zoom},
         alt=said,
     )
+    if save:
+        download.figure(figure, key, said)
 
 
 def choose_cell(places: list[list[int]]) -> None:

@@ -29,10 +29,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
+from model import files
 from model.trace import Kind, Trace
 from viz import standalone
 from viz.reading import outgoing
-from viz.svg import DRAWINGS, Drawing, Shot, TooLargeError, draw
+from viz.svg import DRAWINGS, Drawing, Shot, TooLargeError, curves, draw
 from viz.text import _
 from viz.theme import PALETTES, Mode
 
@@ -171,7 +172,10 @@ def defused(text: str) -> str:
 
 
 def document(shot: Shot) -> dict[str, Any]:
-    """What is drawn, for JSON: names, pieces and numbers: (Q, K), (heads, Q, K) or (layers, heads, Q, K)."""
+    """What is drawn, for JSON, by the names that `model.files` reads, and more of it in "about".
+
+    Numbers are (Q, K), (heads, Q, K) or (layers, heads, Q, K).
+    """
     queries, keys = shot.trace.axes(shot.kind)
     layers, heads = shot.trace.weights(shot.kind).shape[:2]
     places = _drawn(shot)
@@ -183,24 +187,25 @@ def document(shot: Shot) -> dict[str, Any]:
         found = np.stack([_numbers(shot, trace, *place)[part] for place in places])
         return found.reshape(*shape, *found.shape[1:])
 
-    found: dict[str, Any] = {
+    about = {
         "text": shot.trace.text,
         "translation": shot.trace.translation,
-        "kind": shot.kind,
         "layer": None if shot.drawing == "all" else shot.layer + 1,
-        "head": "mean" if shot.head is None else shot.head + 1 if len(places) == 1 else None,
-        "heads": [head + 1 for _layer, head in places if head is not None] if len(places) > 1 else None,
+        "heads": ["mean" if head is None else head + 1 for _layer, head in places if _layer == places[0][0]],
+        "comes_out": outgoing(shot.trace, shot.kind),
+        "changed": shot.note or None,
+    }
+    found: dict[str, Any] = {
+        "about": {name: value for name, value in about.items() if value is not None},
+        "kind": shot.kind,
         "queries": queries,
         "keys": keys,
-        "comes_out": outgoing(shot.trace, shot.kind),
         "weights": arranged(shot.trace, 0),
-        "allowed": arranged(shot.trace, 1),
+        "mask": arranged(shot.trace, 1),
     }
     if shot.after:
-        found |= {"weights_after": arranged(shot.after, 0), "allowed_after": arranged(shot.after, 1)}
-    if shot.note:
-        found["changed"] = shot.note
-    return {name: value for name, value in found.items() if value is not None}
+        found["after"] = {"weights": arranged(shot.after, 0), "mask": arranged(shot.after, 1)}
+    return found
 
 
 def written(value: Any) -> bytes:
@@ -272,13 +277,32 @@ def content(shot: Shot, form: Format, theme: Mode | None = None) -> bytes:
     return _whole(shot.trace, form)
 
 
-def _whole(trace: Trace, form: Literal["npz", "safetensors"]) -> bytes:
-    from viz import cache
+def content_of(figure: Any, said: Sequence[str], form: Format, theme: Mode | None = None) -> bytes:
+    """The bytes of a `go.Figure` as svg, png, csv or json, its caption under the picture.
 
-    write = getattr(cache, "write", None)
-    if write is None:
-        raise ExportError(_("A whole trace cannot be written yet."))
-    return cast(bytes, write(trace, form))
+    Raises ExportError where `curves.can` says no, and for other forms.
+    """
+    try:
+        if form in ("svg", "png"):
+            drawn = curves.draw(figure, PALETTES[theme or "light"], said)
+            return drawn.encode() if form == "svg" else png(drawn)
+    except curves.UntranslatableError as error:
+        raise ExportError(
+            _("This figure cannot be written as a picture: {why}.").format(why=error)
+        ) from error
+    head, lines = curves.rows(figure)
+    if form == "csv":
+        return csv(head, lines)
+    if form == "json":
+        return written({"said": said, "columns": head, "rows": lines})
+    raise ExportError(_("A figure cannot be written as {form}.").format(form=form))
+
+
+def _whole(trace: Trace, form: Literal["npz", "safetensors"]) -> bytes:
+    try:
+        return files.write(trace, form)
+    except files.FileError as error:
+        raise ExportError(str(error)) from error
 
 
 def save(path: Path, data: bytes) -> None:
@@ -392,11 +416,16 @@ def _export(asked: argparse.Namespace) -> Path:
     from model.trace import TextError
     from viz import cache, view
 
+    models = [offer.name for offer in cache.models()]
+    name = asked.model or params.get("model") or cache.MODEL
+    if name not in models:
+        said = _("There is no model {name}, only: {models}.")
+        raise ExportError(said.format(name=name[:40], models=", ".join(models)))
     text = params.get("text", "") if asked.sentence is None else asked.sentence
     target = asked.target or params.get("target") or None
     try:
         cache.ready()
-        trace = cache.trace(asked.model or cache.MODEL, text, target)
+        trace = cache.trace(name, text, target)
     except TextError as error:
         which = _("French") if target else _("English")
         raise ExportError(view.complain(error, which)) from error

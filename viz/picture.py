@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from model.trace import Trace
-from viz import component, stage, view
+from viz import component, download, stage, view
 from viz.chart import chart, choose_cell, choose_head
 from viz.figures import Look, attention_lines, attention_map, head_grid, signed_map
 from viz.figures.cells import READABLE
@@ -27,6 +27,7 @@ def attention(here: View, trace: Trace, after: Trace | None = None) -> None:
         st.info(view.plain(said.format(most=stage.LONGEST, pieces=pieces)))
     if here.still or pieces > stage.LONGEST:
         _still_act(here, trace, after) if after else _still(here, trace)
+        download.picture(here, trace, after)
         return
     sets = [stage.maps(each) for each in (trace, after) if each]
     component.stage(
@@ -36,6 +37,7 @@ def attention(here: View, trace: Trace, after: Trace | None = None) -> None:
         view.palette(),
         here.values,
     )
+    download.picture(here, trace, after)
 
 
 # --- without the stage --------------------------------------------------------------------------------------
@@ -55,12 +57,19 @@ def _still(here: View, trace: Trace) -> None:
             if here.drawing == "lines"
             else attention_map(picture, query, key, Look(palette, here.values))
         )
-        chart(figure, "large", aloud(picture, query, key), choose_cell, zoom=_pieces(picture) > READABLE)
+        chart(
+            figure,
+            "large",
+            aloud(picture, query, key),
+            choose_cell,
+            zoom=_pieces(picture) > READABLE,
+            save=False,
+        )
     with small:
         said = _("All heads of {kind}, layer {layer}, on the axes and the scale of the large map.").format(
             kind=kind_name(here.kind), layer=here.layer + 1
         )
-        chart(head_grid(picture, palette), "small", said, choose_head)
+        chart(head_grid(picture, palette), "small", said, choose_head, save=False)
         st.caption(said + " " + _("Click one to make it large."))
     for line in _remarks(picture, here):
         st.caption(view.plain(line))
@@ -105,5 +114,5 @@ def _still_act(here: View, before: Trace, after: Trace) -> None:
     for column, title, figure in zip(st.columns([4, 3, 3]), words["panels"], figures, strict=True):
         with column:
             st.markdown(f"**{title}**")
-            chart(figure, f"act_{title}", title, choose_cell)
+            chart(figure, f"act_{title}", title, choose_cell, save=False)
     st.caption(words["differs"].format(most=number(float(abs(difference).max()))))

@@ -6,8 +6,10 @@ No style sheet, script, filter or pattern: office programs drop those. Pure: num
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -101,6 +103,17 @@ def px(value: float) -> str:
     return f"{value + 0.0:.2f}".rstrip("0").rstrip(".") if abs(value) >= 0.005 else "0"
 
 
+LEADING = 1.3  # sizes of type from line to line
+
+
+class Run(NamedTuple):
+    """A part of a line that looks alike."""
+
+    text: str
+    bold: bool = False
+    colour: str = ""
+
+
 class Sheet:
     """Shapes in the order in which they are drawn; `svg` closes the page."""
 
@@ -162,6 +175,35 @@ class Sheet:
             f'<text x="{px(x)}" y="{px(y + down)}" font-size="{px(size)}" '
             f'fill="{colour or self.palette.text}"{end}{weight}{turn}>{whole}{escape(shown)}</text>'
         )
+
+    def rich(
+        self, lines: Sequence[Sequence[Run]], x: float, y: float, size: float, colour: str = "",
+        anchor: str = "start", angle: float = 0,
+    ) -> None:  # fmt: skip
+        """Lines in bold or in colours of their own; `y` in the middle of the first one."""
+        turn = f' transform="rotate({px(angle)} {px(x)} {px(y)})"' if angle else ""
+        end = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        spans = []
+        for index, line in enumerate(lines):
+            place = f' x="{px(x)}" y="{px(y + 0.35 * size + index * LEADING * size)}"'
+            for run in line:
+                look = (' font-weight="700"' if run.bold else "") + (
+                    f' fill="{run.colour}"' if run.colour else ""
+                )
+                spans.append(f"<tspan{place}{look}>{escape(run.text)}</tspan>")
+                place = ""
+        fill = colour or self.palette.text
+        self._parts.append(f'<text font-size="{px(size)}" fill="{fill}"{end}{turn}>{"".join(spans)}</text>')
+
+    @contextmanager
+    def clipped(self, x: float, y: float, w: float, h: float) -> Iterator[None]:
+        """What is drawn meanwhile ends at the edges of a box."""
+        box = f'<rect x="{px(x)}" y="{px(y)}" width="{px(w)}" height="{px(h)}"/>'
+        name = f"clip{crc32(box.encode()):08x}"
+        self._defs.append(f'<clipPath id="{name}">{box}</clipPath>')
+        self._parts.append(f'<g clip-path="url(#{name})">')
+        yield
+        self._parts.append("</g>")
 
     # --- what maps are made of ------------------------------------------------------------------------------
 

@@ -401,7 +401,7 @@ TERABYTES = {"dtype": "F32", "shape": [2**20, 2**20], "data_offsets": [0, 2**42]
         ("a.npz", lambda: zipped({f"weights.{layer}.npy": ZEROS[: 2**20] for layer in range(60)}), {"bomb"}),
         (
             "a.npz",
-            lambda: lying(zipped({"a.npy": header("(9,)") + ZEROS}), len(header("(9,)")) + 36),
+            lambda: lying(zipped({"a.npy": header("(2000,)") + ZEROS}), len(header("(2000,)")) + 8000),
             {"damaged"},
         ),
         ("a.npz", lambda: zipped({"a.npy": header("(9,)") + bytes(40)}), {"damaged"}),

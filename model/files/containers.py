@@ -206,9 +206,7 @@ def _array(
     start: int,
 ) -> Any:
     with archive.open(info) as file:
-        raw = file.read(
-            info.file_size
-        )  # no more is unpacked, whatever it holds; then its checksum is compared
+        raw = file.read(info.file_size)  # and no more, whatever it holds; here its checksum is compared
     if len(raw) != info.file_size:
         raise FileError("damaged", named(info.filename), f"{len(raw):,} bytes", f"{info.file_size:,}")
     size = math.prod(shape)

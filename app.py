@@ -16,7 +16,7 @@ st.logo(str(ASSETS / "logo.svg"), size="large")
 def draw(page: Page) -> None:
     try:
         if trace and frame:
-            page.draw(view.Scene(trace, frame.here, partial(cache.trace, model)))
+            page.draw(view.Scene(trace, frame.here, partial(cache.trace, model), cache.changes(model)))
         elif page.alone:
             page.alone()
     except cache.UnreadyError as error:
@@ -38,10 +38,10 @@ chosen = st.navigation(
 )
 alone = chosen.url_path in contents and contents[chosen.url_path].alone is not None
 frame, trace = None, None
-model = view.chosen_model([offer.name for offer in cache.models()])
+model = view.chosen_model([*(offer.name for offer in cache.models()), *cache.elsewhere()])
 try:
     sizes = cache.sizes(model)
-    for complaint in view.judge(st.query_params, offers(sizes, cache.models())):
+    for complaint in view.judge(st.query_params, offers(sizes, cache.models(), cache.elsewhere())):
         st.warning(view.plain(complaint))
     frame = view.frame(sizes, cache.models())
     with frame.page:

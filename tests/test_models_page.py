@@ -1,5 +1,6 @@
 """Every model on every page: what suits it is drawn, else why not is said; the model is part of the link."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from model import files
 from model.trace import KINDS, Trace
+from tests.conftest import assert_same
 from viz import cache, fit, race, sentence, view
 from viz.pages import decode, head, heads, masks, pages, positions, training
 from viz.reading import find, language, outgoing, roles, row_names
@@ -170,9 +173,8 @@ def test_a_model_that_is_not_offered_is_told_and_the_usual_one_shown() -> None:
 
 
 def test_the_table_leads_to_each_models_own_first_view_and_keeps_a_readers_sentence() -> None:
-    sizes = cache.sizes()
-    typed = offered_places(cache.models(), sizes, "My own words.")
-    usual = offered_places(cache.models(), sizes, examples()[0].text)
+    typed = offered_places(cache.models(), cache.MODEL, "My own words.")
+    usual = offered_places(cache.models(), cache.MODEL, examples()[0].text)
     assert sum(map(len, typed.values())) == len(cache.models())
     for places, kept in ((typed, "My own words."), (usual, None)):
         for place in (place for cell in places.values() for place in cell):
@@ -217,3 +219,57 @@ def test_a_recurrent_state_waits_for_the_one_before_it_and_a_transformers_rows_d
     columns = np.unique(np.linspace(0, other.states["target"].shape[1] - 1, race.SHOWN).astype(int))
     kept = other.states["target"][:, columns]
     np.testing.assert_allclose(shown * abs(kept).max(), kept, atol=2e-3 * abs(kept).max())
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def held(tmp_path: Path) -> tuple[str, np.ndarray]:
+    """A file of one's own, of prime sizes, kept as the server keeps it."""
+    layers, count, size = 5, 3, 7
+    weights = np.random.default_rng(0).random((layers, count, size, size)).astype(np.float32)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    path = tmp_path / "mine.npz"
+    files.save(path, weights=weights, source=[f"t{place}" for place in range(size)])
+    return cache.keep_file(path.name, path.read_bytes()), weights
+
+
+def test_a_file_is_drawn_and_what_needs_the_model_says_so(tmp_path: Path) -> None:
+    name, weights = held(tmp_path)
+    sizes = cache.sizes(name)
+    assert dict(sizes.kinds) == {"encoder": weights.shape[:2]}
+    np.testing.assert_array_equal(cache.trace(name, "").weights("encoder"), weights)
+    at = opened("explore", model=name, still="true", layer="4", head="2")
+    assert not at.exception
+    assert any("head 2 of layer 4" in caption.value for caption in at.caption)
+    assert not [one for one in at.text_input if one.key == "text"]
+    for address, params in every_tab():
+        at = opened(address, model=name, **params)
+        assert not at.exception, (address, params)
+    assert "cannot be asked again" in said(opened("masks", model=name))
+
+
+def test_a_whole_trace_from_a_file_is_walked_through_like_its_model(tmp_path: Path) -> None:
+    trace = cache.trace(cache.MODEL, "I am a student.")
+    name = cache.keep_file("whole.npz", files.write(trace, ".npz"))
+    assert_same(cache.trace(name, ""), trace)
+    at = opened("head", model=name, head_stage="2")
+    assert not at.exception
+    assert not [one for one in at.toggle if one.key == "head_w"]  # the matrices are not in the file
+
+
+def test_who_has_the_link_sees_the_file_and_a_made_up_link_shows_nothing(tmp_path: Path) -> None:
+    name, _weights = held(tmp_path)
+    assert re.fullmatch(r"file-[0-9a-f]{30}", name)
+    at = opened("explore", model="file-" + "0" * 30)
+    assert not at.exception
+    assert "no longer held" in said(at)
+    assert not opened("models", model="file-" + "0" * 30).exception
+
+
+def test_models_from_elsewhere_are_off_until_a_keeper_lists_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADLIGHT_MODELS", raising=False)
+    assert cache.elsewhere() == ()
+    at = opened("models", models_tab="elsewhere")
+    assert "opens no models from elsewhere" in said(at)
+    assert 'asked for model "gpt2"' in said(opened("explore", model="gpt2"))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
 from functools import cache
+from hashlib import blake2b
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -16,14 +17,14 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import model
-from model import align, checkpoint, counts, experiments, norms, quality, sampling, survey, words
+from model import align, checkpoint, counts, experiments, files, hub, norms, quality, sampling, survey, words
 from model import costs as layer_costs
 from model import lengths as model_lengths
 from model.config import Config
+from model.reader import MODELS
 from model.trace import NEUTRAL, Change, Floats, Head, Kind, Side, Trace
 from model.training import history
 from model.transformer import Transformer
-from model.reader import MODELS
 from model.translator import Translator
 from viz.line import FullError, Line
 from viz.reading import loss
@@ -32,6 +33,7 @@ from viz.text import _
 from viz.warmup import warmup
 
 MODEL, CHEATER = "en-fr", "cheater"
+FILE = "file-"  # how the name of a model begins that is a file
 SHIPPED = (MODEL, "rnn-attention", "rnn", "gpt", "bert")  # as they are offered
 THREADS = 1  # of torch in a process: with two, beside another busy process, a trace took ten times as long
 WORKERS = 2  # passes at a time: a long one holds up no other reader
@@ -171,7 +173,23 @@ _loading = threading.Lock()
 
 @cache
 def _loaded(name: str) -> Door:
-    return cast(Door, model.load(name))
+    if name in (*SHIPPED, CHEATER):
+        return cast(Door, model.load(name))
+    allowed = hub.settings()
+    with st.status(_("{name} is being loaded.").format(name=name)) as status:
+        bar = st.progress(0.0)
+
+        def progress(step: str, share: float) -> None:
+            bar.progress(min(max(share, 0.0), 1.0), text=step)
+
+        try:
+            found = hub.load(name, allowed.allow, allowed.cache, progress, allowed.limit)
+        except hub.RefusedError as error:
+            said = _("{name} is not opened: {why}.").format(name=name, why=str(error).rstrip("."))
+            raise UnreadyError(said) from error
+        finally:
+            status.update(state="complete", expanded=False)
+    return cast(Door, found)
 
 
 def _load(name: str) -> Door:
@@ -192,6 +210,31 @@ def models() -> tuple[Offer, ...]:
     return tuple(Offer(name, config(name).shape, config(name).material, notes[name]) for name in there)
 
 
+def elsewhere() -> tuple[str, ...]:
+    """The models of `transformers` that this server's administrator allows, by name."""
+    return tuple(hub.offered(hub.settings().allow))
+
+
+def keep_file(name: str, content: bytes) -> str:
+    """Read a file with attention and keep what it holds; returns the name of the model that it now is.
+
+    It is kept as long as a trace is, for whoever has the link, and for nobody else: the name is drawn from
+    the whole content. Raises files.FileError.
+    """
+    called = FILE + blake2b(name.encode() + b"\0" + content, digest_size=15).hexdigest()
+    _store.get(called, lambda: files.read(name, content))
+    return called
+
+
+def _kept(name: str) -> Door:
+    def gone() -> Trace:
+        raise UnreadyError(
+            _("This file is no longer held by the server. On the page Models it can be put in again.")
+        )
+
+    return cast(Door, files.Recorded(name, _store.get(name, gone)))
+
+
 def config(name: str = MODEL) -> Config:
     """The sizes of a model, before it is loaded. Raises UnreadyError."""
     try:
@@ -202,16 +245,34 @@ def config(name: str = MODEL) -> Config:
 
 def sizes(name: str = MODEL) -> Sizes:
     """What a model offers to the controls. Raises UnreadyError."""
+    if name not in SHIPPED:
+        return _outside(name)
     of = config(name)
     both: dict[Side, str] = {"source": "en", "target": "fr"}
     sides: dict[str, dict[Side, str]] = {"decoder": {"target": "en"}, "encoder": {"source": "en"}}
     every = dict.fromkeys(of.kinds, (of.n_layers, of.n_heads))
-    return Sizes(name, every, of.max_pieces, of.shape, sides.get(of.shape, both))
+    return Sizes(name, every, of.max_pieces, of.shape, sides.get(of.shape, both), of.shape == "encoder")
+
+
+def _outside(name: str) -> Sizes:
+    """The sizes of a file, or of a model from elsewhere, which has to be loaded for that."""
+    of: Any = door(name)
+    shape = "encoder-decoder" if "cross" in of.kinds else next(iter(of.kinds), "encoder")
+    recorded = isinstance(of, files.Recorded)
+    named = of.recorded.languages if recorded else of.languages
+    return Sizes(name, of.kinds, of.max_pieces, shape, named, asked=not recorded)
+
+
+def changes(name: str) -> bool:
+    """Whether a model can be asked again under a `Change`."""
+    if name in SHIPPED:
+        return True
+    return bool(getattr(door(name), "changes", ()))
 
 
 def skills(name: str) -> frozenset[str]:
-    """What a model's door can do beyond a trace: "search", "sample"."""
-    return frozenset(skill for skill in ("search", "sample") if hasattr(door(name), skill))
+    """What a model's door can do beyond a trace: "search", "sample"; "model" where its weights lie open."""
+    return frozenset(skill for skill in ("search", "sample", "model") if hasattr(door(name), skill))
 
 
 def ready() -> bool:
@@ -225,6 +286,8 @@ def door(name: str = MODEL) -> Door:
     if not warmup.ended:
         with st.spinner(_("The model is being loaded.")):
             warmup.wait()
+    if name.startswith(FILE):
+        return _kept(name)
     if warmup.failure:
         raise UnreadyError(_unready())
     try:
@@ -287,7 +350,7 @@ def encoding(count: int, d_model: int) -> Floats:
 
 def longest(name: str = MODEL) -> int:
     """The most pieces that a sentence of the training had."""
-    return config(name).max_pieces
+    return sizes(name).pieces
 
 
 # --- training ---------------------------------------------------------------------------------------------

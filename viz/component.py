@@ -51,6 +51,7 @@ class Place:
     note: str
     address: dict[str, str | None] | None
     current: bool = False
+    page: str | None = None  # another page of the app, "" being its first
 
 
 def model_map(place: tuple[Kind, int], sizes: Sizes, palette: Palette, choose: Callable[[str], None]) -> None:
@@ -80,7 +81,7 @@ def model_map(place: tuple[Kind, int], sizes: Sizes, palette: Palette, choose: C
                 "positions": _("+ positions"),
                 "source": language(languages, "source"),
                 "target": _("{language} so far").format(language=language(languages, "target")),
-                "next": _("hidden piece") if shape == "encoder" else _("next piece"),
+                "next": _("next piece") if shape != "encoder" else _("hidden piece") if sizes.hides else "",
                 "layer": _("layer {layer} of {layers}").format(layer=layer + 1, layers=layers),
                 "reads": _("states, there and back"),
                 "writes": _("states"),
@@ -101,7 +102,7 @@ def sentence(data: Mapping[str, Any], turn: Callable[[int], None]) -> None:
     )
 
 
-def models(places: Mapping[tuple[str, str], Sequence[Place]]) -> None:
+def models(places: Mapping[tuple[str, str], Sequence[Place]], key: str = "models") -> None:
     """The table of models: shapes down, materials across, links in its cells."""
     shapes = {
         "encoder-decoder": _("encoder and decoder"),
@@ -117,7 +118,7 @@ def models(places: Mapping[tuple[str, str], Sequence[Place]]) -> None:
         material: name for material, name in materials.items() if any(of == material for _shape, of in places)
     }
     _MODELS(
-        key="models",
+        key=f"{key}_models",
         data={
             "title": _("Models, by shape and material"),
             "columns": [*columns.values()],

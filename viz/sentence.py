@@ -15,10 +15,11 @@ from viz.theme import Palette
 FEW = 3  # guesses that a gap tells of
 
 
-def show(trace: Trace, palette: Palette, turn: Callable[[int], None]) -> None:
+def show(trace: Trace, palette: Palette, turn: Callable[[int], None] | None = None) -> None:
     """Each piece with its probability. Where pieces can be hidden, a press on one is a `turn`."""
     if trace.predicts == "source":
-        pieces, whole, label = _gaps(trace), _gaps_said(trace), _("The sentence, and what the model guesses")
+        pieces, whole = _gaps(trace, turn is not None), _gaps_said(trace, turn is not None)
+        label = _("The sentence, and what the model guesses")
     elif trace.predicts == "target":
         pieces, whole, label = _written(trace), _written_said(trace), _label(trace)
     else:
@@ -34,7 +35,7 @@ def show(trace: Trace, palette: Palette, turn: Callable[[int], None]) -> None:
         "colour": palette.source if source else palette.target,
         "label": label,
     }
-    component.sentence(data, turn)
+    component.sentence(data, turn or (lambda _place: None))
 
 
 def _label(trace: Trace) -> str:
@@ -71,7 +72,7 @@ def _written_said(trace: Trace) -> str:
     return whole
 
 
-def _gaps(trace: Trace) -> list[dict[str, Any]]:
+def _gaps(trace: Trace, turns: bool) -> list[dict[str, Any]]:
     """Every piece as a button: what stands there, or in a gap what is guessed."""
     hidden = dict(zip(trace.gaps, trace.hidden, strict=True))
     pieces = []
@@ -89,21 +90,24 @@ def _gaps(trace: Trace) -> list[dict[str, Any]]:
                 share = percent(math.exp(float(trace.piece_log_probs[place])))
                 said += "; " + _('hidden: "{piece}", {share}').format(piece=truth, share=share)
         else:
-            said = _("would be guessed: {guesses}; press to hide").format(guesses=guesses)
+            said = _("would be guessed: {guesses}").format(guesses=guesses)
+            said += "; " + _("press to hide") if turns else ""
         pieces.append(
             {
                 "text": trace.comes_out[place] if place in hidden else piece,
                 "space": trace.source_spaces[place] and place > 0,
                 "gap": place in hidden,
-                "place": place,
                 "said": said,
             }
+            | ({"place": place} if turns else {})
         )
     return pieces
 
 
-def _gaps_said(trace: Trace) -> str:
+def _gaps_said(trace: Trace, turns: bool) -> str:
     if not trace.gaps:
+        if not turns:
+            return _("Nothing is hidden. Type [MASK] for a word: the model then guesses it from both sides.")
         return _("Nothing is hidden. Press a word: the model then guesses it from both sides.")
     truths = [
         float(trace.piece_log_probs[place])

@@ -14,6 +14,8 @@ class Sizes(NamedTuple):
     pieces: int  # the longest sentence
     shape: str  # "encoder-decoder", "decoder" or "encoder"
     languages: Mapping[Side, str]
+    hides: bool = False  # any piece can be hidden from it
+    asked: bool = True  # text can be typed; else it is a file, which holds one text
 
     @property
     def layers(self) -> int:

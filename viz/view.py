@@ -25,6 +25,7 @@ T = TypeVar("T")
 Drawing = Literal["map", "heads", "all", "lines"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
 FAINT = 3  # per cent: lines with less weight are not drawn
+HELD = re.compile(r"file-[0-9a-f]{30}")  # a file that the server holds, as `cache.keep_file` names it
 FAINTEST, SEVERAL = 50, re.compile(r"\d{1,3}(,\d{1,3}){0,31}")
 
 
@@ -76,7 +77,7 @@ class Scene:
     changes: bool = True  # whether `of` can follow a change at all
 
     @property
-    def target(self) -> str | tuple[int, ...]:
+    def target(self) -> str | tuple[int, ...] | None:
         """The target of `trace`, to be forced: as ids where the model wrote it.
 
         Read again from its text it may be cut into other pieces than the model chose. A model that writes
@@ -84,7 +85,7 @@ class Scene:
         """
         trace = self.trace
         if not trace.target:
-            return trace.gaps
+            return trace.gaps if self.here.sizes.hides else None
         real = slice(1, len(trace.target_ids) - trace.change.target_pads)
         return trace.translation if trace.forced else trace.target_ids[real]
 
@@ -135,7 +136,7 @@ def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
     said = _('The link asked for {name} "{value}", but there is only: {what}. The usual one is shown.')
     for name, values in offered.items():
         value = params.get(name)
-        if value is not None and value not in values:
+        if value is not None and value not in values and not (name == "model" and HELD.fullmatch(value)):
             many = len(values) > 9
             what = (
                 _("{first} to {last}").format(first=values[0], last=values[-1]) if many else ", ".join(values)
@@ -191,7 +192,7 @@ def chosen_model(names: Sequence[str]) -> str:
     No widget holds it: links write it, and `keep_pages` carries it from page to page.
     """
     asked = st.query_params.get("model", names[0])
-    return asked if asked in names else names[0]
+    return asked if asked in names or HELD.fullmatch(asked) else names[0]
 
 
 def frame(sizes: Sizes, models: Sequence[Offer]) -> Frame:
@@ -202,18 +203,13 @@ def frame(sizes: Sizes, models: Sequence[Offer]) -> Frame:
     """
     first = opening(sizes)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        labels = {"decoder": _("English, a beginning"), "encoder": _("English, any piece can be hidden")}
-        text = st.text_input(
-            labels.get(sizes.shape, _("English")),
-            first.text,
-            key="text",
-            bind="query-params",
-            placeholder=_("Type an English sentence and press Enter"),
-        )
-        with st.popover(_("Model: {name}").format(name=plain(sizes.model))):
-            component.models(offered_places(models, sizes, text or ""))
-        with st.popover(_("Examples")):
-            component.links("examples", _example_places(sizes, text or ""))
+        text = _text(sizes, first)
+        held = HELD.fullmatch(sizes.model)
+        with st.popover(_("Model: {name}").format(name=_("a file") if held else plain(sizes.model))):
+            component.models(offered_places(models, sizes.model, text or ""))
+        if examples(sizes.model):
+            with st.popover(_("Examples")):
+                component.links("examples", _example_places(sizes, text or ""))
     with st.container(horizontal=True, vertical_alignment="center"):
         outcome = st.container()
         with st.container(horizontal=True, vertical_alignment="center", width=350):
@@ -248,10 +244,31 @@ def frame(sizes: Sizes, models: Sequence[Offer]) -> Frame:
     return Frame(text or "", target, finder, outcome, page, here)
 
 
+def _text(sizes: Sizes, first: Example) -> str | None:
+    """Where a sentence is typed; a file holds its own."""
+    if not sizes.asked:
+        st.markdown(
+            _("**From a file.** It holds one text, and cannot be asked about another."), width="stretch"
+        )
+        return None
+    known = sizes.languages.get("source", sizes.languages.get("target"))
+    labels = {
+        "decoder": _("English, a beginning") if known else _("Text, a beginning"),
+        "encoder": _("English, any piece can be hidden") if sizes.hides else _("Text"),
+    }
+    return st.text_input(
+        labels.get(sizes.shape, _("English") if known else _("Text")),
+        first.text,
+        key="text",
+        bind="query-params",
+        placeholder=_("Type a sentence and press Enter"),
+    )
+
+
 def fill(frame: Frame, trace: Trace) -> None:
     """Put what the trace says into the places kept for it."""
     with frame.outcome:
-        sentence.show(trace, palette(), partial(turn_gap, trace))
+        sentence.show(trace, palette(), partial(turn_gap, trace) if frame.here.sizes.hides else None)
         for note in notes(frame, trace):
             st.caption(plain(note))
     with frame.finder:
@@ -262,7 +279,7 @@ def fill(frame: Frame, trace: Trace) -> None:
 def notes(frame: Frame, trace: Trace) -> list[str]:
     """What was made of the typed text, where it is not what was typed."""
     said = []
-    if trace.text != frame.text.strip():
+    if frame.here.sizes.asked and trace.text != frame.text.strip():
         said.append(_("The English is read as: {text}").format(text=trace.text))
     if trace.forced and isinstance(frame.target, str) and trace.translation != frame.target.strip():
         said.append(_("The French is read as: {text}").format(text=trace.translation))
@@ -302,7 +319,7 @@ def _more(sizes: Sizes, first: Example) -> tuple[dict[str, Any], str | tuple[int
     faint = st.number_input(_("Lines from (per cent)"), 0, FAINTEST, FAINT, key="faint", bind="query-params")
     also = st.text_input(_("Heads laid over it, as lines (2,5)"), key="also", bind="query-params")
     target: str | tuple[int, ...] | None = None
-    if sizes.shape == "encoder":
+    if sizes.hides:
         gaps = st.text_input(
             _("Hidden pieces (3,5)"),
             first.gaps,
@@ -311,9 +328,9 @@ def _more(sizes: Sizes, first: Example) -> tuple[dict[str, Any], str | tuple[int
             help=_("Or click a piece above: a second click shows it again."),
         )
         target = parse_gaps(gaps)
-    elif sizes.shape == "encoder-decoder":
+    elif sizes.shape == "encoder-decoder" and sizes.asked:
         given = st.text_input(
-            _("A French sentence of your own"),
+            _("A French sentence of your own") if sizes.languages else _("A target of your own"),
             key="target",
             bind="query-params",
             help=_(
@@ -480,16 +497,19 @@ def _example_places(sizes: Sizes, text: str) -> list[Place]:
     ]
 
 
-def offered_places(models: Sequence[Offer], sizes: Sizes, text: str) -> dict[tuple[str, str], list[Place]]:
+# What another model starts anew: a place in the old one is no place in it.
+MOVED = ("kind", "layer", "head", "row", "gaps", "text", *REST)
+
+
+def offered_places(models: Sequence[Offer], model: str, text: str) -> dict[tuple[str, str], list[Place]]:
     """Where each model is chosen, by shape and material. A sentence of the reader's own goes along."""
-    typed = {} if text in {example.text for example in examples(sizes.model)} else {"text": text}
+    usual = {example.text for example in examples(model)} | {""}
+    typed = {} if text in usual else {"text": text}
     found: dict[tuple[str, str], list[Place]] = {}
     for offer in models:
-        address: dict[str, str | None] = dict.fromkeys(
-            ("kind", "layer", "head", "row", "gaps", "text", *REST), None
-        )
+        address: dict[str, str | None] = dict.fromkeys(MOVED)
         address |= typed | {"model": None if offer is models[0] else offer.name}
-        spot = Place(offer.name, offer.note, address, offer.name == sizes.model)
+        spot = Place(offer.name, offer.note, address, offer.name == model)
         found.setdefault((offer.shape, offer.material), []).append(spot)
     return found
 

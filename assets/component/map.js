@@ -101,7 +101,7 @@ export default function ({parentElement, data, setTriggerValue}) {
     const colour = kind === 'encoder' ? data.colours.source : data.colours.target;
     stack(kind, MIDDLE, 196, kind === 'encoder' ? words.source : words.target, colour);
     arrow(`M${MIDDLE + 56} 258 V223`);
-    arrow(`M${MIDDLE + 56} 196 V150`);
+    if (words.next) arrow(`M${MIDDLE + 56} 196 V150`);
     named(MIDDLE + 56, 138, words.next, colour);
     layers(MIDDLE, 174);
   };

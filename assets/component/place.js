@@ -1,11 +1,12 @@
 // A link to a place in the app, a real address that can be opened in a new tab. A click is one step of the browser's
 // history: Streamlit is told as it is told of Back, and reads all its controls from the address again. Setting the
 // controls from Python instead would leave one entry in the history for each of them.
-// place: {label, note, address: {name: value, or null for what is left out}, current}; without an address, the page as
-// a reader first finds it
+// place: {label, note, address: {name: value, or null for what is left out}, current, page}; without an address, the page
+// as a reader first finds it; `page` is another one of the app
 
 function link(place) {
   const url = new URL(location.href);
+  if (typeof place.page === 'string') url.pathname = url.pathname.replace(/[^/]*$/, place.page);
   if (!place.address) url.search = '';
   for (const [name, value] of Object.entries(place.address ?? {})) {
     if (value === null) url.searchParams.delete(name);

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import or_
 
 from viz import view
-from viz.pages import about, decode, explore, head, heads, masks, positions, training, why
+from viz.pages import about, decode, explore, head, heads, masks, models, positions, training, why
 from viz.sizes import Offer, Sizes
 from viz.text import _
 from viz.view import Offers, Scene
@@ -31,11 +31,12 @@ def pages() -> dict[str, Page]:
         "heads": Page(_("Heads"), heads.draw, heads.OFFERS),
         "training": Page(_("Training"), training.draw, training.OFFERS),
         "why": Page(_("Why"), why.draw, why.OFFERS, why.alone),
+        "models": Page(_("Models"), models.draw, models.OFFERS, models.alone),
         "about": Page(_("About"), about.draw, alone=about.alone),
     }
 
 
-def offers(sizes: Sizes, models: Sequence[Offer]) -> Offers:
+def offers(sizes: Sizes, models: Sequence[Offer], elsewhere: Sequence[str] = ()) -> Offers:
     """The values of every query parameter, the frame's and those of all pages."""
-    own = view.offers(sizes) | {"model": tuple(offer.name for offer in models)}
+    own = view.offers(sizes) | {"model": (*(offer.name for offer in models), *elsewhere)}
     return reduce(or_, (page.offers for page in pages().values()), own)

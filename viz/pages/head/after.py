@@ -32,7 +32,9 @@ def output(walk: Walk) -> None:
         walk.asking(_("heads side by side"), joined, largest(joined)),
         walk.asking(_("× W_O + b_O: the update"), update, largest(update)),
     )
-    if st.toggle(_("Show this head's part of W_O"), key="head_wo", bind="query-params"):
+    if "model" in cache.skills(here.model) and st.toggle(
+        _("Show this head's part of W_O"), key="head_wo", bind="query-params"
+    ):
         learned = cache.projections(here.model, here.kind, here.layer, here.head).w_o
         limit = largest(learned)
         chart(matrix(learned, "W_O", limit, walk.palette), "head_W_O", "W_O")

@@ -72,7 +72,9 @@ def qkv(walk: Walk) -> None:
             qk=abs(q - k).mean(), qv=abs(q - v).mean()
         )
     st.markdown(said + ".")
-    if st.toggle(_("Show the three matrices"), key="head_w", bind="query-params"):
+    if "model" in cache.skills(here.model) and st.toggle(
+        _("Show the three matrices"), key="head_w", bind="query-params"
+    ):
         learned = cache.projections(here.model, here.kind, here.layer, here.head)
         matrices = {"W_Q": learned.w_q, "W_K": learned.w_k, "W_V": learned.w_v}
         limit = largest(*matrices.values())

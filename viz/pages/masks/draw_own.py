@@ -102,7 +102,9 @@ def _line(kind: str, rows: int, columns: int) -> Cells:
         text = st.text_input(_("Blocked cells, row:columns"), key="blocked", bind="query-params")
         st.download_button(_("Keep as a file"), cells.to_file(kind, text), "mask.txt", on_click="ignore")
         with st.popover(_("Put in again")):
-            file = st.file_uploader(_("A mask that was kept"), "txt", key="mask_file", on_change=_load)
+            file = st.file_uploader(
+                _("A mask that was kept"), "txt", key="mask_file", on_change=_load, max_upload_size=1
+            )
     if file and cells.from_file(file.getvalue()) is None:
         st.info(_("This file is not a mask that Headlight has kept."))
     blocked, wrong = cells.parse(text, rows, columns)

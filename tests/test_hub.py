@@ -1,5 +1,6 @@
 """A trace of a model from elsewhere says what transformers says of the same pieces, and never more."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import transformers
 from model.hub import RefusedError, load, tiny
 from model.hub.door import CONTINUES, HubModel
 from model.hub.engine import handed_over
-from model.hub.parity import compare, minilm, worked
+from model.hub.parity import PATH, compare, minilm, worked
 from model.trace import NEUTRAL, AbsentError, Cell, Change, Head, Kind, Seen, Stages, Switch, TextError, Trace
 
 ROOT = Path(__file__).parent.parent
@@ -143,6 +144,7 @@ def test_query_heads_that_share_a_key_head_have_the_same_keys(doors: dict[str, H
 def test_the_first_layer_of_a_llama_turns_its_queries_by_their_place(doors: dict[str, HubModel]) -> None:
     """Rotations keep lengths, and the first place is not turned at all."""
     door = doors["llama"]
+    assert [family for family, each in doors.items() if each.rotary] == ["llama"]
     trace = door.trace(TEXT)
     layer = door.engine.model.model.layers[0]
     hidden = layer.input_layernorm(door.engine.model.model.embed_tokens(torch.tensor([trace.target_ids])))
@@ -623,6 +625,19 @@ def test_the_app_does_without_transformers() -> None:
         "else: raise SystemExit('opened')"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_table_of_parity_is_of_the_versions_that_are_pinned() -> None:
+    table = PATH.read_text(encoding="utf-8")
+    pinned = (ROOT / "requirements-hf.txt").read_text() + (ROOT / "requirements.txt").read_text()
+    for name in ("transformers", "torch", "tokenizers", "numpy"):
+        (version,) = re.findall(rf"^{name}==(\S+)", pinned, re.MULTILINE)
+        assert f"{name} {version}" in table
+    for family in (*tiny.FAMILIES, "all-MiniLM-L6-v2 (bert)", "smollm2-135m (llama)"):
+        assert f"| {family} |" in table
+    numbers = [float(cell) for cell in re.findall(r"\d\.\de[-+]\d\d", table)]
+    assert len(numbers) > 80
+    assert max(numbers) < 2e-6
 
 
 # --- a real model -------------------------------------------------------------------------------------------

@@ -396,7 +396,7 @@ def test_progress_goes_forward_to_the_end(made: Path) -> None:
 def hub(made: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A Hub that offers one model, and remembers what was asked of it."""
     files = {path.name: path.stat().st_size for path in made.iterdir()}
-    hub = SimpleNamespace(files=files, total=None, asked=[], commit="c" * 40, tokens=[])
+    hub = SimpleNamespace(files=files, total=None, asked=[], commit="c" * 40, tokens=[], times=1)
 
     class Api:
         def __init__(self, token: object = None) -> None:
@@ -409,9 +409,14 @@ def hub(made: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             siblings = [SimpleNamespace(rfilename=file, size=size) for file, size in hub.files.items()]
             return SimpleNamespace(siblings=siblings, safetensors=SimpleNamespace(total=hub.total or 0))
 
-    def download(name: str, file: str, *, revision: str | None, cache_dir: Path, token: object) -> str:
+    def download(
+        name: str, file: str, *, revision: str | None, cache_dir: Path, token: object, tqdm_class: Any
+    ) -> str:
         hub.tokens.append(token)
         hub.asked.append(file)
+        bar = tqdm_class(unit="B", total=1, initial=0, desc=file, disable=False)
+        for _ in range(hub.times):
+            bar.update(made.joinpath(file).stat().st_size)
         place = Path(cache_dir, "models--owner--model")
         snapshot, blob = place / "snapshots" / hub.commit, place / "blobs" / file
         for each in (snapshot, blob.parent, place / "refs"):
@@ -471,6 +476,13 @@ def test_what_is_too_large_on_the_hub_is_not_fetched(hub: SimpleNamespace, tmp_p
     hub.files["model.safetensors"], hub.total = 10**6, 10**12  # of few bytes each
     assert refused("owner/model", ["owner/model"], cache_dir=tmp_path)[0] == "large"
     assert hub.asked == []
+
+
+def test_a_hub_that_sends_more_than_it_said_is_left(hub: SimpleNamespace, tmp_path: Path) -> None:
+    hub.times = 3
+    code, sentence = refused("owner/model", ["owner/model"], cache_dir=tmp_path)
+    assert code == "large"
+    assert "more than it said" in sentence
 
 
 def test_what_the_hub_sends_is_judged_like_any_folder(hub: SimpleNamespace, tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ class HubModel:
     key_heads: Mapping[Kind, int]
     predicts: bool  # whether it has a head that chooses pieces
     dots: bool  # whether all its scores are QKᵀ/√d
-    max_pieces: int
+    rotary: bool  # whether queries and keys of a trace are turned by their positions
+    max_pieces: int  # of a text, the special ones included
     parameters: int
 
     @property

@@ -7,6 +7,7 @@ from model.hub.refusal import RefusedError
 from model.hub.settings import Entry
 from model.hub.shelf import CONFIG, INDEX, MOST_JSON, PICKLES, TEXTS, WEIGHTS, Progress, Shelf, judge
 
+SLACK = 1.1  # what may come beyond what was stated, such as a part that is sent again
 SECONDS = 10.0  # that the Hub may take for its first answer
 
 
@@ -82,16 +83,35 @@ def _weighs(name: str, sizes: dict[str, int]) -> bool:
 
 
 def _download(entry: Entry, cache: Path | None, wanted: dict[str, int], progress: Progress) -> None:
+    """Ask for the files, the small ones first. Raises RefusedError, also where more comes than was stated."""
     from huggingface_hub import hf_hub_download
+    from tqdm.std import tqdm
 
-    total, done = max(1, sum(wanted.values())), 0
+    total, come = max(1, sum(wanted.values())), 0
+
+    class Counter(tqdm):  # type: ignore[misc]  # which has no types
+        """What the Hub's client believes to be a progress bar."""
+
+        def __init__(self, *_: object, **options: Any) -> None:
+            super().__init__(disable=True, total=options.get("total"))
+
+        def update(self, n: float | None = 1) -> None:
+            nonlocal come
+            come += int(n or 0)
+            if come > total * SLACK:
+                raise RefusedError("large", "the Hub sends more than it said this model has")
+            progress("download", min(0.8, 0.8 * come / total))
+
     try:
-        for name, size in sorted(wanted.items(), key=lambda one: one[1]):
-            hf_hub_download(entry.name, name, revision=entry.revision, cache_dir=cache, token=False)
-            done += size
-            progress("download", 0.8 * done / total)
+        for name, _size in sorted(wanted.items(), key=lambda one: one[1]):
+            hf_hub_download(
+                entry.name, name, revision=entry.revision, cache_dir=cache, token=False, tqdm_class=Counter
+            )
+    except RefusedError:
+        raise
     except Exception as error:
         raise _refused(error) from error
+    progress("download", 0.8)
 
 
 def _refused(error: Exception) -> RefusedError:

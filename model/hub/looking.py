@@ -64,6 +64,7 @@ def look(name: str, model: Any, tokenizer: Any) -> HubModel | None:
         key_heads={kind: key_heads for kind, (_layers, _heads, key_heads) in kinds.items()},
         predicts=predicts,
         dots=bool(calls) and all(call.dot for call in calls),
+        rotary=bool(getattr(model.config, "rope_parameters", None)),
         max_pieces=_most(model, tokenizer, sizes, rows),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from model.hub import RefusedError, load, tiny
 from model.hub.door import CONTINUES, HubModel
@@ -389,6 +391,36 @@ def test_a_model_without_a_head_predicts_nothing(tmp_path: Path, folders: dict[s
         assert trace.log_probs.size == 0
         for kind in trace.kinds:
             np.testing.assert_allclose(trace.weights(kind).sum(-1), 1, atol=1e-6)
+
+
+def test_what_must_come_first_comes_first(tmp_path: Path) -> None:
+    """As the language does that a multilingual model is to write."""
+    sizes = {"d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 61}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    other(
+        tmp_path, "MBartConfig", "MBartForConditionalGeneration", "marian", **sizes, **heads,
+        encoder_ffn_dim=23, decoder_ffn_dim=23, decoder_start_token_id=2,
+    )  # fmt: skip
+    tiny.alter(tmp_path, "generation_config.json", forced_bos_token_id=7)
+    door = load("mbart", [f"mbart={tmp_path}"])
+    trace = door.trace("The cat looks at me.")
+    assert trace.target_ids[:2] == (2, 7)
+    assert trace.log_probs[0].argmax() != 7  # it would have begun otherwise
+
+
+@settings(max_examples=25)
+@given(text=st.text(max_size=25))
+def test_any_text_is_traced_in_finite_numbers_or_refused(doors: dict[str, HubModel], text: str) -> None:
+    for family in ("bert", "gpt2", "t5"):
+        try:
+            trace = doors[family].trace(text)
+        except TextError:
+            continue
+        assert all((*trace.source, *trace.target, *trace.comes_out))
+        for kind in trace.kinds:
+            assert np.isfinite(trace.weights(kind)).all()
+            np.testing.assert_allclose(trace.weights(kind).sum(-1), 1, atol=1e-5)
+        assert np.isfinite(trace.piece_log_probs).all()
 
 
 # --- changes ------------------------------------------------------------------------------------------------

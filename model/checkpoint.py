@@ -53,7 +53,7 @@ def load(folder: Path) -> tuple[Model, Tokenizer]:
         _verify(folder, name)
     model = _build(folder, load_file(folder / WEIGHTS))
     model.lay_out()
-    return model, Tokenizer.load(folder / TOKENIZER)
+    return model, _tokenizer(folder, model.config.vocabulary)
 
 
 def save_snapshot(folder: Path, model: Model, step: int) -> None:
@@ -98,6 +98,19 @@ def _build(folder: Path, tensors: dict[str, Tensor]) -> Model:
     except (RuntimeError, TypeError, ValueError) as error:
         raise CheckpointError(f"the weights in {folder.name} do not fit its config: {error}") from error
     return model.eval().requires_grad_(False)
+
+
+def _tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
+    """That of the model: with one of another size, pieces would be read as others or not at all."""
+    try:
+        tokenizer = Tokenizer.load(folder / TOKENIZER)
+    except Exception as error:  # `tokenizers` raises bare ones
+        raise CheckpointError(f"the tokenizer in {folder.name} cannot be read: {error}") from error
+    if tokenizer.size != vocabulary:
+        raise CheckpointError(
+            f"the tokenizer in {folder.name} has {tokenizer.size} pieces, its config says {vocabulary}"
+        )
+    return tokenizer
 
 
 def _snapshot_files(folder: Path) -> list[Path]:

@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do $$nam
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help run cluster test check lint types
+.PHONY: help run cluster test check lint types lock audit
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
@@ -28,6 +28,12 @@ lint: .venv/dev ## look for mistakes with ruff
 
 types: .venv/dev ## check the types with mypy
 	$(BIN)/mypy
+
+lock: .venv/dev ## pin every package but torch, with hashes
+	$(BIN)/python -m deploy.lock
+
+audit: .venv/dev ## ask the advisory database about every pinned package
+	$(BIN)/python -m deploy.audit
 
 # Two stamps, so that the app alone does not wait for the tools.
 .venv/app: requirements.txt

@@ -1,4 +1,4 @@
-"""Train a translator: `python -m model.train --pairs FILE`, or by `torchrun` on several processors."""
+"""Train a model: `python -m model.train --pairs FILE`, or by `torchrun` on several processors."""
 
 import argparse
 import json

@@ -29,19 +29,19 @@ def apologise(error: TextError | cache.UnreadyError) -> None:
     st.info(view.plain(view.complain(error, which) if isinstance(error, TextError) else str(error)))
     if isinstance(error, cache.BusyError):
         st.button(_("Try again"), key="retry")  # whose run asks again
+    elif not frame:
+        view.way_back()
 
 
 contents = pages()
-chosen = st.navigation(
-    [st.Page(partial(draw, page), title=page.title, url_path=address) for address, page in contents.items()],
-    position="top",
-)
+links = [st.Page(partial(draw, page), title=page.title, url_path=path) for path, page in contents.items()]
+chosen = st.navigation(links, position="top")
 alone = chosen.url_path in contents and contents[chosen.url_path].alone is not None
 frame, trace = None, None
-model = view.chosen_model([*(offer.name for offer in cache.models()), *cache.elsewhere()])
+model = view.chosen_model([*(offer.name for offer in cache.models()), *cache.allowed()])
 try:
     sizes = cache.sizes(model)
-    for complaint in view.judge(st.query_params, offers(sizes, cache.models(), cache.elsewhere())):
+    for complaint in view.judge(st.query_params, offers(sizes, cache.models(), cache.allowed())):
         st.warning(view.plain(complaint))
     frame = view.frame(sizes, cache.models())
     with frame.page:

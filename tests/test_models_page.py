@@ -269,7 +269,7 @@ def test_who_has_the_link_sees_the_file_and_a_made_up_link_shows_nothing(tmp_pat
 
 def test_models_from_elsewhere_are_off_until_a_keeper_lists_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADLIGHT_MODELS", raising=False)
-    assert cache.elsewhere() == ()
+    assert cache.allowed() == ()
     at = opened("models", models_tab="elsewhere")
     assert "opens no models from elsewhere" in said(at)
     assert 'asked for model "gpt2"' in said(opened("explore", model="gpt2"))

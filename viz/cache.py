@@ -26,6 +26,7 @@ from model.trace import NEUTRAL, Change, Floats, Head, Kind, Side, Trace
 from model.training import history
 from model.transformer import Transformer
 from model.translator import Translator
+from viz import elsewhere
 from viz.line import FullError, Line
 from viz.reading import loss
 from viz.sizes import Offer, Sizes
@@ -175,20 +176,21 @@ _loading = threading.Lock()
 def _loaded(name: str) -> Door:
     if name in (*SHIPPED, CHEATER):
         return cast(Door, model.load(name))
-    allowed = hub.settings()
-    with st.status(_("{name} is being loaded.").format(name=name)) as status:
+    keeper = hub.settings()
+    place = st.empty()  # what is said of the loading goes away with it
+    with place.status(_("{name} is being loaded.").format(name=name)):
         bar = st.progress(0.0)
 
         def progress(step: str, share: float) -> None:
-            bar.progress(min(max(share, 0.0), 1.0), text=step)
+            bar.progress(min(max(share, 0.0), 1.0), text=elsewhere.step(step))
 
         try:
-            found = hub.load(name, allowed.allow, allowed.cache, progress, allowed.limit)
+            found = hub.load(name, keeper.allow, keeper.cache, progress, keeper.limit)
         except hub.RefusedError as error:
-            said = _("{name} is not opened: {why}.").format(name=name, why=str(error).rstrip("."))
-            raise UnreadyError(said) from error
+            said = _("{name} is not opened: {why}").format(name=name, why=elsewhere.refused(error.code))
+            raise UnreadyError(f"{said} ({error})") from error
         finally:
-            status.update(state="complete", expanded=False)
+            place.empty()
     return cast(Door, found)
 
 
@@ -210,7 +212,7 @@ def models() -> tuple[Offer, ...]:
     return tuple(Offer(name, config(name).shape, config(name).material, notes[name]) for name in there)
 
 
-def elsewhere() -> tuple[str, ...]:
+def allowed() -> tuple[str, ...]:
     """The models of `transformers` that this server's administrator allows, by name."""
     return tuple(hub.offered(hub.settings().allow))
 

@@ -12,6 +12,7 @@ from viz.reading import PAD, percent
 from viz.text import _
 from viz.theme import Palette
 
+START = "<s>"
 FEW = 3  # guesses that a gap tells of
 
 
@@ -46,14 +47,20 @@ def _written(trace: Trace) -> list[dict[str, Any]]:
     """The pieces that came out; those that a reader gave to a decoder are quiet."""
     shares = np.exp(trace.piece_log_probs)
     real = len(trace.target) - trace.change.target_pads
+    # A decoder alone may begin with a piece of the text itself, which nothing predicts.
+    bare = not trace.source and trace.target[0] != START
+    first = {"text": trace.target[0], "space": False, "quiet": True, "said": _("given, not predicted")}
     return [
-        {
-            "text": trace.target[index],
-            "space": trace.target_spaces[index] and index > 1,
-            "quiet": index <= trace.given,
-            "said": _("probability {share}").format(share=percent(float(shares[index - 1]))),
-        }
-        for index in range(1, real)
+        *([first] if bare else []),
+        *(
+            {
+                "text": trace.target[index],
+                "space": trace.target_spaces[index] and (bare or index > 1),
+                "quiet": index <= trace.given,
+                "said": _("probability {share}").format(share=percent(float(shares[index - 1]))),
+            }
+            for index in range(1, real)
+        ),
     ]
 
 

@@ -25,6 +25,7 @@ T = TypeVar("T")
 Drawing = Literal["map", "heads", "all", "lines"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
 FAINT = 3  # per cent: lines with less weight are not drawn
+MANY = 16  # more than these are chosen on a slider
 HELD = re.compile(r"file-[0-9a-f]{30}")  # a file that the server holds, as `cache.keep_file` names it
 FAINTEST, SEVERAL = 50, re.compile(r"\d{1,3}(,\d{1,3}){0,31}")
 
@@ -265,6 +266,11 @@ def _text(sizes: Sizes, first: Example) -> str | None:
     )
 
 
+def way_back() -> None:
+    """Where the chosen model cannot even be asked how large it is."""
+    component.links("back", [Place(_("Back to the usual model"), "", None)])
+
+
 def fill(frame: Frame, trace: Trace) -> None:
     """Put what the trace says into the places kept for it."""
     with frame.outcome:
@@ -447,16 +453,22 @@ def stepped(
         place(**{key: min(max(1, st.session_state[key] + by), last)})
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", width="content"):
-        chosen = st.segmented_control(
-            label,
-            range(1, last + 1),
-            default=first,
-            required=True,
-            key=key,
-            bind="query-params",
-            disabled=disabled,
-            wrap=True,  # on a phone
-        )
+        if last > MANY:
+            places = range(1, last + 1)
+            chosen = st.select_slider(
+                label, places, first, key=key, bind="query-params", disabled=disabled, width=320
+            )
+        else:
+            chosen = st.segmented_control(
+                label,
+                range(1, last + 1),
+                default=first,
+                required=True,
+                key=key,
+                bind="query-params",
+                disabled=disabled,
+                wrap=True,  # on a phone
+            )
         at = chosen or first
         back, forward = shortcuts
         for sign, by, shortcut, end in (("‹", -1, back, 1), ("›", 1, forward, last)):

@@ -78,7 +78,7 @@ def _holds(sizes: Sizes) -> list[str]:
 
 
 def _elsewhere(model: str) -> None:
-    words, names = prose("models"), cache.elsewhere()
+    words, names = prose("models"), cache.allowed()
     st.markdown(words["elsewhere"])
     if not names:
         st.markdown(words["off"])

@@ -19,7 +19,8 @@ from tests.test_svg import SVG, back, painted, read, said
 from viz.export import ExportError, content_of
 from viz.figures import Look, attention_lines, attention_map, head_grid
 from viz.reading import Map
-from viz.svg.curves import UntranslatableError, can, draw, formed, plain, rich, rows
+from viz.svg.curves import UntranslatableError, can, draw, rows
+from viz.svg.described import formed, plain, rich
 from viz.theme import PALETTES, escape
 
 LIGHT, DARK = PALETTES["light"], PALETTES["dark"]

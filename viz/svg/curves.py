@@ -4,46 +4,40 @@ Read from the figure's own description. What is not known here is refused, never
 without drawing. Colours of one theme become those of the other, since both name the same meanings.
 """
 
-import base64
-import html
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viz.svg.sheet import LEADING, Run, Sheet, hex_colour, shades, width, wrap
-from viz.theme import PALETTES, Palette
+from viz.svg.axes import Axis, Numbers
+from viz.svg.described import (
+    DASHES,
+    Spec,
+    UntranslatableError,
+    anchored,
+    array,
+    can,
+    counted,
+    formed,
+    measured,
+    plain,
+    recoloured,
+    rich,
+    rows,
+    solid,
+    spread,
+    unknown,
+)  # fmt: skip
+from viz.svg.sheet import LEADING, Sheet, hex_colour, shades, wrap
+from viz.theme import Palette
+
+__all__ = ["UntranslatableError", "can", "draw", "rows"]
 
 WIDE, TALL, EDGE = 760, 400, 16  # px
-DASHES = {"solid": "", "dot": "2 3", "dash": "7 4", "longdash": "11 4", "dashdot": "7 3 2 3"}
-SILENT = {  # of a trace: what a printed page cannot show, or what only names it
-    "type", "name", "customdata", "hoverinfo", "hovertext", "hovertemplate", "hoverlabel", "selected",
-    "unselected", "uid", "legendgroup", "showlegend", "xaxis", "yaxis", "ids", "meta", "hoverongaps",
-}  # fmt: skip
-DRAWN = {
-    "scatter": {
-        "x", "y", "mode", "line", "marker", "text", "textfont", "textposition", "opacity", "cliponaxis",
-    },
-    "bar": {
-        "x", "y", "orientation", "width", "base", "marker", "text", "textfont", "textangle",
-        "textposition", "insidetextanchor", "constraintext", "cliponaxis", "opacity",
-    },
-    "heatmap": {
-        "x", "y", "z", "zmin", "zmax", "zmid", "colorscale", "coloraxis", "showscale", "xgap", "ygap", "text",
-        "texttemplate", "textfont",
-    },
-}  # fmt: skip
-Spec = Mapping[str, Any]
-Numbers = NDArray[np.float64]
-
-
-class UntranslatableError(ValueError):
-    """A figure with something in it that this writer does not know."""
 
 
 def draw(figure: Any, palette: Palette, lines: Sequence[str] = (), wide: float = WIDE) -> str:
@@ -51,246 +45,10 @@ def draw(figure: Any, palette: Palette, lines: Sequence[str] = (), wide: float =
 
     Raises UntranslatableError.
     """
-    spec = _recoloured(figure.to_plotly_json(), palette)
-    if why := _unknown(spec):
+    spec = recoloured(figure.to_plotly_json(), palette)
+    if why := unknown(spec):
         raise UntranslatableError(why)
     return _Picture(spec, palette, wide).svg(lines)
-
-
-def can(figure: Any) -> bool:
-    """Whether a figure can be drawn here."""
-    return not _unknown(figure.to_plotly_json())
-
-
-def rows(figure: Any) -> tuple[list[str], list[list[Any]]]:
-    """The numbers of a figure, a line each: the series, x, y, and z of a heatmap."""
-    spec = figure.to_plotly_json()
-    found: list[list[Any]] = []
-    deep = any(trace.get("type") == "heatmap" for trace in spec["data"])
-    for index, trace in enumerate(spec["data"]):
-        name = str(trace.get("name") or index + 1)
-        if trace.get("type") == "heatmap":
-            z = np.asarray(_array(trace.get("z")), float)
-            across = _labels(spec, trace, "x", _array(trace.get("x")), z.shape[1])
-            down = _labels(spec, trace, "y", _array(trace.get("y")), z.shape[0])
-            found += [
-                [name, across[column], down[row], float(z[row, column])]
-                for row, column in np.ndindex(*z.shape)
-                if np.isfinite(z[row, column])
-            ]
-        else:
-            x, y = _array(trace.get("x")), _array(trace.get("y"))
-            count = max(len(x), len(y))
-            pairs = zip(_whole(x, count), _whole(y, count), strict=True)
-            found += [[name, _scalar(a), _scalar(b), None][: 4 if deep else 3] for a, b in pairs]
-    return ["series", "x", "y", "z"][: 4 if deep else 3], found
-
-
-def _whole(values: Sequence[Any], count: int) -> Sequence[Any]:
-    return values if len(values) else range(count)
-
-
-def _scalar(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _labels(spec: Spec, trace: Spec, letter: str, values: Sequence[Any], count: int) -> list[Any]:
-    """What stands along an axis of a heatmap: its words where it has any, else its numbers."""
-    axis = spec["layout"].get(letter + "axis" + trace.get(letter + "axis", letter)[1:], {})
-    words = dict(zip(axis.get("tickvals") or (), axis.get("ticktext") or (), strict=False))
-    places = [_scalar(value) for value in _whole(values, count)]
-    return [plain(str(words[place])).strip() if place in words else place for place in places]
-
-
-# --- what is read -------------------------------------------------------------------------------------------
-
-
-def _unknown(spec: Spec) -> str:
-    """What of a figure cannot be drawn; "" where all can."""
-    for trace in spec["data"]:
-        kind = trace.get("type", "scatter")
-        if kind not in DRAWN:
-            return f"a trace of type {kind}"
-        odd = {name for name, value in trace.items() if value is not None} - DRAWN[kind] - SILENT
-        if odd:
-            return f"{kind}.{min(odd)}"
-        if trace.get("line", {}).get("shape", "linear") != "linear":
-            return "a line that is not straight"
-    return ""
-
-
-def _array(value: Any) -> Any:
-    """A value of a trace as an array: plotly packs numbers into base64."""
-    if value is None:
-        return []
-    if isinstance(value, Mapping) and "bdata" in value:
-        flat = np.frombuffer(base64.b64decode(value["bdata"]), np.dtype(value["dtype"]))
-        shape = value.get("shape")
-        return flat.reshape([int(size) for size in str(shape).split(",")]) if shape else flat
-    return value
-
-
-def _recoloured(value: Any, palette: Palette) -> Any:
-    """The same description, each colour of a theme as `palette` has it."""
-    swap: dict[str, str] = {}
-    for other in PALETTES.values():
-        for name, colour in _colours(other).items():
-            swap.setdefault(colour.lower(), _colours(palette)[name])
-
-    def walk(value: Any) -> Any:
-        if isinstance(value, str):
-            return _HEX.sub(lambda found: swap.get(found[0].lower(), found[0]), value)
-        if isinstance(value, Mapping):
-            return value if "bdata" in value else {name: walk(each) for name, each in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [walk(each) for each in value]
-        if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
-            return [walk(each) for each in value.tolist()]
-        return value
-
-    return walk(value)
-
-
-_HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
-
-
-def _colours(palette: Palette) -> dict[str, str]:
-    """Every colour of a palette by its meaning."""
-    found: dict[str, str] = {}
-    for field in fields(palette):
-        value = getattr(palette, field.name)
-        if isinstance(value, str):
-            found[field.name] = value
-        else:
-            found |= {
-                f"{field.name}{index}": each if isinstance(each, str) else each[1]
-                for index, each in enumerate(value)
-            }
-    return found
-
-
-def rich(text: str, colour: str = "") -> list[list[Run]]:
-    """Plotly's little markup: <b>, <br>, the colour of a <span>, entities. Other tags are left out."""
-    lines: list[list[Run]] = [[]]
-    bold, colours = 0, [colour]
-    for part in re.split(r"(<[^<>]*>)", text):
-        tag = re.fullmatch(r"<(/?)(\w+)([^<>]*)>", part)
-        if not tag:
-            if part:
-                lines[-1].append(Run(html.unescape(part), bold > 0, colours[-1]))
-        elif tag[2] == "br":
-            lines.append([])
-        elif tag[2] in ("b", "strong"):
-            bold += -1 if tag[1] else 1
-        elif tag[2] == "span":
-            if tag[1]:
-                colours = colours[:-1] or [colour]
-            else:
-                found = re.search(r"color:\s*(#[0-9a-fA-F]{3,8})", tag[3])
-                colours.append(found[1] if found else colours[-1])
-    return lines
-
-
-def plain(text: str) -> str:
-    """The same without its markup."""
-    return " ".join("".join(run.text for run in line) for line in rich(text))
-
-
-def _wide(lines: Sequence[Sequence[Run]], size: float) -> float:
-    return max((sum(width(run.text, size, run.bold) for run in line) for line in lines), default=0.0)
-
-
-def formed(value: float, form: str, exponent: str = "") -> str:
-    """A number as an axis writes it; `form` is one of d3's that this app uses."""
-    if found := re.fullmatch(r"(\+?)(,?)\.?(\d*)([fd%e]?)", form) if form else None:
-        kind = found[4] or "f"
-        digits = "" if kind == "d" else f".{found[3] or 0}"
-        said = f"{value:{found[1]}{found[2]}{digits}{'.0f' if kind == 'd' else kind}}"
-        return re.sub(r"e([+-])0*(\d)", r"e\1\2", said).replace("e+", "e").replace("-", "−")
-    if exponent == "SI" or abs(value) >= 1e4:
-        for power, letter in ((9, "G"), (6, "M"), (3, "k")):
-            if abs(value) >= 10**power:
-                return f"{value / 10**power:g}{letter}".replace("-", "−")
-    return f"{value:.6g}".replace("-", "−")
-
-
-# --- axes ---------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Axis:
-    """One axis: from numbers, their logarithms or words to px."""
-
-    letter: str
-    spec: Spec
-    log: bool
-    words: list[str]
-    low: float = 0.0  # the ends of its range, of logarithms where it is logarithmic
-    high: float = 1.0
-    start: float = 0.0  # px of these ends
-    end: float = 1.0
-
-    def numbers(self, values: Any) -> Numbers:
-        """Places on the axis: logarithms on a logarithmic one, indices of words; NaN is a gap."""
-        if len(values) and any(isinstance(value, str) for value in values):
-            return np.array([self.words.index(str(value)) for value in values], float)
-        found = np.array([np.nan if value is None else value for value in values], float)
-        if self.log:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.where(found > 0, np.log10(np.maximum(found, 1e-300)), np.nan)
-        return found
-
-    def px(self, place: Any) -> Any:
-        return self.start + (place - self.low) / (self.high - self.low) * (self.end - self.start)
-
-    @property
-    def visible(self) -> bool:
-        return self.spec.get("visible", True) is not False
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """Place and words of each tick inside the range."""
-        if not self.visible:
-            return []
-        given = self.spec.get("tickvals")
-        form, exponent = self.spec.get("tickformat", ""), self.spec.get("exponentformat", "")
-        if given is not None:
-            values = [_scalar(value) for value in _array(given)]
-            words = self.spec.get("ticktext")
-            said = [str(word) for word in _array(words)] if words is not None else None
-            found = [
-                (float(place), said[index] if said else formed(float(values[index]), form, exponent))
-                for index, place in enumerate(self.numbers(values).tolist())
-                if said is None or index < len(said)
-            ]
-        elif self.words:
-            found = [(float(index), word) for index, word in enumerate(self.words)]
-        elif self.log:
-            low, high = sorted((self.low, self.high))
-            steps = (1, 2, 5) if high - low < 1.5 else (1,)
-            places = [
-                power + math.log10(step)
-                for power in range(math.floor(low), math.ceil(high) + 1)
-                for step in steps
-            ]
-            found = [(place, formed(10**place, form, exponent)) for place in places]
-        else:
-            found = [(value, formed(value, form, exponent)) for value in self._even()]
-        low, high = sorted((self.low, self.high))
-        slack = 1e-6 * (high - low)
-        return [(place, text) for place, text in found if low - slack <= place <= high + slack]
-
-    def _even(self) -> list[float]:
-        low, high = sorted((self.low, self.high))
-        rough = (high - low) / max(2.0, abs(self.end - self.start) / (90 if self.letter == "x" else 45))
-        if self.spec.get("dtick"):
-            step = float(self.spec["dtick"])
-        else:
-            power = 10.0 ** math.floor(math.log10(rough))
-            step = power * next(by for by in (1, 2, 5, 10) if by * power >= rough * 0.999)
-        first = math.ceil(low / step - 1e-9)
-        return [round(index * step, 12) for index in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 class _Picture:
@@ -320,14 +78,14 @@ class _Picture:
     def _on(self, name: str) -> list[Spec]:
         return [trace for trace in self.data if trace.get(name[0] + "axis", name[0]) == name]
 
-    def _axis(self, name: str) -> _Axis:
+    def _axis(self, name: str) -> Axis:
         spec, letter = self.of(name), name[0]
         words: dict[str, None] = {}
         for trace in self._on(name):
-            values = _array(trace.get(letter))
+            values = array(trace.get(letter))
             if len(values) and isinstance(values[0], str):
                 words |= dict.fromkeys(map(str, values))
-        axis = _Axis(letter, spec, spec.get("type") == "log", [*words])
+        axis = Axis(letter, spec, spec.get("type") == "log", [*words])
         given = spec.get("range")
         axis.low, axis.high = self._range(name, axis) if given is None else (float(given[0]), float(given[1]))
         if given is None and spec.get("autorange") == "reversed":
@@ -336,7 +94,7 @@ class _Picture:
             axis.low, axis.high = axis.low - 0.5, axis.high + 0.5
         return axis
 
-    def _range(self, name: str, axis: _Axis) -> tuple[float, float]:
+    def _range(self, name: str, axis: Axis) -> tuple[float, float]:
         """All that is drawn, and a little air."""
         low, high, air = np.inf, -np.inf, 0.0
         for trace in self._on(name):
@@ -358,39 +116,39 @@ class _Picture:
             high + (0 if high == 0 and not axis.log else pad),
         )
 
-    def _along(self, trace: Spec, axis: _Axis) -> bool:
+    def _along(self, trace: Spec, axis: Axis) -> bool:
         """Whether bars stand beside each other along an axis; else they grow along it."""
         return (trace.get("orientation", "v") == "h") == (axis.letter == "y")
 
-    def _extent(self, trace: Spec, axis: _Axis) -> Numbers:
+    def _extent(self, trace: Spec, axis: Axis) -> Numbers:
         letter = axis.letter
         if trace.get("type") == "heatmap":
-            z = np.asarray(_array(trace["z"]))
-            places = axis.numbers(_whole(_array(trace.get(letter)), z.shape[1 if letter == "x" else 0]))
+            z = np.asarray(array(trace["z"]))
+            places = axis.numbers(counted(array(trace.get(letter)), z.shape[1 if letter == "x" else 0]))
             half = (places[1] - places[0]) / 2 if len(places) > 1 else 0.5
             return np.array([places[0] - half, places[-1] + half])
         if trace.get("type") == "bar":
             if self._along(trace, axis):
-                places = axis.numbers(_array(trace.get(letter)))
+                places = axis.numbers(array(trace.get(letter)))
                 return np.concatenate([places - 0.5, places + 0.5])
             starts, ends = self._spans(trace, axis)
             return np.concatenate([starts, ends])
         return axis.numbers(
-            _whole(_array(trace.get(letter)), len(_array(trace.get("y" if letter == "x" else "x"))))
+            counted(array(trace.get(letter)), len(array(trace.get("y" if letter == "x" else "x"))))
         )
 
-    def _spans(self, trace: Spec, axis: _Axis) -> tuple[Numbers, Numbers]:
+    def _spans(self, trace: Spec, axis: Axis) -> tuple[Numbers, Numbers]:
         """Where each bar begins and ends, on top of those before it where they are stacked."""
-        values = axis.numbers(_array(trace.get(axis.letter)))
+        values = axis.numbers(array(trace.get(axis.letter)))
         base = np.zeros(len(values)) if not axis.log else np.full(len(values), min(axis.low, axis.high))
         if trace.get("base") is not None:
-            base = base + np.asarray(_array(trace["base"]), float)
+            base = base + np.asarray(array(trace["base"]), float)
         if self.layout.get("barmode") in ("stack", "relative"):
             for other in self.data:
                 if other is trace:
                     break
-                if other.get("type") == "bar" and len(_array(other.get(axis.letter))) == len(values):
-                    base = base + np.nan_to_num(np.asarray(_array(other.get(axis.letter)), float))
+                if other.get("type") == "bar" and len(array(other.get(axis.letter))) == len(values):
+                    base = base + np.nan_to_num(np.asarray(array(other.get(axis.letter)), float))
             return base, base + values
         return (base, values) if axis.log else (base, base + values)
 
@@ -418,7 +176,9 @@ class _Picture:
                     size = float(note.get("font", {}).get("size") or self.size)
                     lines = rich(str(note.get("text", "")))
                     upright = bool(note.get("textangle"))
-                    across = _wide(lines, size) if (letter == "x") != upright else len(lines) * size * LEADING
+                    across = (
+                        measured(lines, size) if (letter == "x") != upright else len(lines) * size * LEADING
+                    )
                     at, anchor = float(note.get(letter, 0)), note.get(f"{letter}anchor", "auto")
                     if at > 1 and anchor in ("left", "bottom", "auto"):
                         margin[two] = max(margin[two], across + 10)
@@ -446,7 +206,7 @@ class _Picture:
             if other:
                 self._equal(axis, other)
 
-    def _equal(self, one: _Axis, other: _Axis) -> None:
+    def _equal(self, one: Axis, other: Axis) -> None:
         """A unit as long on one axis as on the other: the longer one shrinks around its middle."""
         unit = [abs((axis.end - axis.start) / (axis.high - axis.low)) for axis in (one, other)]
         for axis, own in zip((one, other), unit, strict=True):
@@ -454,10 +214,10 @@ class _Picture:
             middle = (axis.start + axis.end) / 2
             axis.start, axis.end = middle + (axis.start - middle) * keep, middle + (axis.end - middle) * keep
 
-    def _font(self, axis: _Axis) -> float:
+    def _font(self, axis: Axis) -> float:
         return float(axis.spec.get("tickfont", {}).get("size") or self.size)
 
-    def _angle(self, axis: _Axis) -> float:
+    def _angle(self, axis: Axis) -> float:
         """Of the labels under an x axis: as asked, else so that they do not meet."""
         if axis.letter == "y":
             return 0.0
@@ -467,19 +227,19 @@ class _Picture:
         if len(ticks) < 2:
             return 0.0
         gap = min(abs(axis.px(b) - axis.px(a)) for (a, _), (b, _) in pairwise(ticks))
-        return -50.0 if max(_wide(rich(text), size) for _place, text in ticks) + 4 > max(gap, 1) else 0.0
+        return -50.0 if max(measured(rich(text), size) for _place, text in ticks) + 4 > max(gap, 1) else 0.0
 
-    def _room(self, axis: _Axis) -> float:
+    def _room(self, axis: Axis) -> float:
         """How far labels and title reach from an axis."""
         size, room = self._font(axis), 0.0
         texts = [rich(text) for _place, text in axis.ticks()] if axis.spec.get("showticklabels", True) else []
         if texts and axis.letter == "y":
-            room = max(_wide(text, size) for text in texts) + 8
+            room = max(measured(text, size) for text in texts) + 8
         elif texts:
             slope = math.radians(abs(self._angle(axis)))
             tall = max(len(text) for text in texts) * size * LEADING
             room = max(
-                max(_wide(text, size) for text in texts) * math.sin(slope) + size * math.cos(slope) + 8,
+                max(measured(text, size) for text in texts) * math.sin(slope) + size * math.cos(slope) + 8,
                 tall + 6,
             )
         axis_title = axis.spec.get("title") or {}
@@ -521,7 +281,7 @@ class _Picture:
             low += 3
         return self.sheet.svg(self.wide, low + 6, lines[0] if lines else "", " ".join(lines[1:]))
 
-    def _beyond(self, trace: Spec, x: _Axis, y: _Axis) -> bool:
+    def _beyond(self, trace: Spec, x: Axis, y: Axis) -> bool:
         for axis in (x, y):
             places = self._extent(trace, axis)
             places = places[np.isfinite(places)]
@@ -531,7 +291,7 @@ class _Picture:
                 return True
         return False
 
-    def _grid(self, axis: _Axis) -> None:
+    def _grid(self, axis: Axis) -> None:
         across = self._across(axis)
         lines = []
         if axis.visible and axis.spec.get("showgrid", True) and "gridcolor" in axis.spec:
@@ -552,7 +312,7 @@ class _Picture:
             )
             self.sheet.line(ends, colour)
 
-    def _across(self, axis: _Axis) -> tuple[float, float]:
+    def _across(self, axis: Axis) -> tuple[float, float]:
         """The px between which an axis's own lines run: those of the axis it is anchored to."""
         name = next(name for name, each in self.axes.items() if each is axis)
         other = ("y" if axis.letter == "x" else "x") + name[1:]
@@ -563,7 +323,7 @@ class _Picture:
             return (self.box[1], self.box[3]) if axis.letter == "x" else (self.box[0], self.box[2])
         return partner.start, partner.end
 
-    def _labels(self, axis: _Axis) -> None:
+    def _labels(self, axis: Axis) -> None:
         if not axis.visible:
             return
         size, angle = self._font(axis), self._angle(axis)
@@ -580,9 +340,9 @@ class _Picture:
                     middle = at - (len(lines) - 1) * size * LEADING / 2
                     self.sheet.rich(lines, where, middle, size, colour, "end" if side == "left" else "start")
                     continue
-                if not angle and at - _wide(lines, size) / 2 < last:
+                if not angle and at - measured(lines, size) / 2 < last:
                     continue  # no room beside the one before
-                last = at + _wide(lines, size) / 2 + 2 if not angle else last
+                last = at + measured(lines, size) / 2 + 2 if not angle else last
                 if side == "top":
                     above = 6 + size * 0.5 + (len(lines) - 1) * size * LEADING
                     anchor = "middle" if not angle else "start" if angle < 0 else "end"
@@ -612,10 +372,10 @@ class _Picture:
 
     # --- traces ---------------------------------------------------------------------------------------------
 
-    def _scatter(self, trace: Spec, x: _Axis, y: _Axis) -> None:
-        xs, ys = _array(trace.get("x")), _array(trace.get("y"))
+    def _scatter(self, trace: Spec, x: Axis, y: Axis) -> None:
+        xs, ys = array(trace.get("x")), array(trace.get("y"))
         count = max(len(xs), len(ys))
-        across, down = x.px(x.numbers(_whole(xs, count))), y.px(y.numbers(_whole(ys, count)))
+        across, down = x.px(x.numbers(counted(xs, count))), y.px(y.numbers(counted(ys, count)))
         mode = trace.get("mode") or ("lines+markers" if count < 20 else "lines")
         opacity = float(trace.get("opacity", 1))
         seen = np.isfinite(across) & np.isfinite(down)
@@ -624,8 +384,8 @@ class _Picture:
             self._stroke(across, down, seen, line, opacity)
         marker = trace.get("marker", {})
         if "markers" in mode and float(np.max(marker.get("opacity", 1))) > 0:
-            sizes, colours = _each(marker.get("size", 6), count), _each(marker.get("color"), count)
-            faint = _each(marker.get("opacity", 1), count)
+            sizes, colours = spread(marker.get("size", 6), count), spread(marker.get("color"), count)
+            faint = spread(marker.get("opacity", 1), count)
             edge = marker.get("line", {})
             usual = trace.get("line", {}).get("color") or self.palette.accent
             for at in np.flatnonzero(seen).tolist():
@@ -634,9 +394,9 @@ class _Picture:
                     marker.get("symbol", "circle"), opacity * float(faint[at]),
                 )  # fmt: skip
         if "text" in mode:
-            texts, font = _each(trace.get("text"), count), trace.get("textfont", {})
-            size, places = float(font.get("size") or self.size), _each(trace.get("textposition"), count)
-            colours = _each(font.get("color"), count)
+            texts, font = spread(trace.get("text"), count), trace.get("textfont", {})
+            size, places = float(font.get("size") or self.size), spread(trace.get("textposition"), count)
+            colours = spread(font.get("color"), count)
             for at in np.flatnonzero(seen).tolist():
                 if texts[at]:
                     place = str(places[at] or "middle center")
@@ -654,7 +414,7 @@ class _Picture:
                 parts.append(f"{'L' if open_ else 'M'}{px_:.2f} {py_:.2f}")
             open_ = here
         if parts:
-            colour = _solid(line.get("color") or self.palette.accent)
+            colour = solid(line.get("color") or self.palette.accent)
             dash = DASHES.get(line.get("dash", "solid"), "7 4")
             self.sheet.path(
                 "".join(parts), stroke=colour, thick=float(line.get("width", 2)), dash=dash, opacity=opacity
@@ -663,7 +423,7 @@ class _Picture:
     def _dot(
         self, x: float, y: float, size: float, colour: Any, edge: Spec, symbol: str, opacity: float
     ) -> None:
-        r, fill, line = size / 2, _solid(colour), _solid(edge.get("color")) if edge.get("width") else ""
+        r, fill, line = size / 2, solid(colour), solid(edge.get("color")) if edge.get("width") else ""
         thick = float(edge.get("width") or 0)
         if symbol == "square":
             d = f"M{x - r:.2f} {y - r:.2f}h{size:.2f}v{size:.2f}h{-size:.2f}z"
@@ -675,21 +435,21 @@ class _Picture:
         if opacity > 0:
             self.sheet.path(d, fill=fill, stroke=line, thick=thick, opacity=opacity)
 
-    def _bars(self, trace: Spec, x: _Axis, y: _Axis) -> None:
+    def _bars(self, trace: Spec, x: Axis, y: Axis) -> None:
         lying = trace.get("orientation", "v") == "h"
         along, grows = (y, x) if lying else (x, y)
-        places = along.numbers(_array(trace.get(along.letter)))
+        places = along.numbers(array(trace.get(along.letter)))
         starts, ends = self._spans(trace, grows)
         step = float(np.diff(np.unique(places)).min()) if len(np.unique(places)) > 1 else 1.0
         bars = [each for each in self.data if each.get("type") == "bar"]
         beside = len(bars) if self.layout.get("barmode", "group") == "group" else 1
         room = step * (1 - float(self.layout.get("bargap", 0.2)))
-        given = _each(trace.get("width"), len(places))
+        given = spread(trace.get("width"), len(places))
         marker, count = trace.get("marker", {}), len(places)
-        colours, edge = _each(marker.get("color"), count), marker.get("line", {})
-        strokes, thick = _each(edge.get("color"), count), _each(edge.get("width"), count)
-        texts, font = _each(trace.get("text"), count), trace.get("textfont", {})
-        size, inks = float(font.get("size") or self.size), _each(font.get("color"), count)
+        colours, edge = spread(marker.get("color"), count), marker.get("line", {})
+        strokes, thick = spread(edge.get("color"), count), spread(edge.get("width"), count)
+        texts, font = spread(trace.get("text"), count), trace.get("textfont", {})
+        size, inks = float(font.get("size") or self.size), spread(font.get("color"), count)
         inside = trace.get("textposition") == "inside"
         for at in range(count):
             thickness = float(given[at]) if given[at] is not None else room / beside
@@ -703,14 +463,14 @@ class _Picture:
                 continue
             low, high = sorted((begin, end))
             box = (low, near, high - low, far - near) if lying else (near, low, far - near, high - low)
-            stroke = _solid(strokes[at]) if thick[at] else ""
-            fill = _solid(colours[at] or self.palette.weights[3][1])
+            stroke = solid(strokes[at]) if thick[at] else ""
+            fill = solid(colours[at] or self.palette.weights[3][1])
             if fill != "none" or stroke:
                 self.sheet.rect(*box, fill=fill, stroke=stroke, thick=float(thick[at] or 0))
             if texts[at] not in (None, ""):
                 lines = rich(str(texts[at]))
                 if inside:
-                    if _wide(lines, size) <= box[2]:
+                    if measured(lines, size) <= box[2]:
                         self.sheet.rich(
                             lines, box[0] + box[2] / 2, box[1] + box[3] / 2, size, inks[at] or "", "middle"
                         )
@@ -728,11 +488,11 @@ class _Picture:
                     beyond = end - size * 0.7 if end <= begin else end + size * 0.7
                     self.sheet.rich(lines, (near + far) / 2, beyond, size, inks[at] or "", "middle")
 
-    def _heatmap(self, trace: Spec, x: _Axis, y: _Axis) -> None:
-        z = np.asarray(_array(trace["z"]), float)
+    def _heatmap(self, trace: Spec, x: Axis, y: Axis) -> None:
+        z = np.asarray(array(trace["z"]), float)
         down, across = z.shape
-        xs = x.px(x.numbers(_whole(_array(trace.get("x")), across)))
-        ys = y.px(y.numbers(_whole(_array(trace.get("y")), down)))
+        xs = x.px(x.numbers(counted(array(trace.get("x")), across)))
+        ys = y.px(y.numbers(counted(array(trace.get("y")), down)))
         unit = x.px(1.0) - x.px(0.0), y.px(1.0) - y.px(0.0)
         wide = float(xs[1] - xs[0]) if across > 1 else float(unit[0])
         tall = float(ys[1] - ys[0]) if down > 1 else float(unit[1])
@@ -755,7 +515,7 @@ class _Picture:
             size = float(trace.get("textfont", {}).get("size") or 12)
             ink = trace.get("textfont", {}).get("color")
             texts = trace.get("text")
-            words = np.asarray(_array(texts), object) if texts is not None else None
+            words = np.asarray(array(texts), object) if texts is not None else None
             for row, column in np.argwhere(np.isfinite(z)).tolist():
                 said = self._templated(
                     template, float(z[row, column]), words[row][column] if words is not None else ""
@@ -800,12 +560,12 @@ class _Picture:
 
     def _bar_of_colours(self, scale: tuple[Spec, Spec], y: float) -> float:
         trace, bar = scale
-        _, stops, (low, high) = self._coloured(trace, np.asarray(_array(trace["z"]), float))
+        _, stops, (low, high) = self._coloured(trace, np.asarray(array(trace["z"]), float))
         left, room = self.box[0], 180.0
         self.sheet.ramp(stops, left, y, room, 10)
         given = bar.get("tickvals")
         values = (
-            [float(value) for value in _array(given)] if given is not None else [low, (low + high) / 2, high]
+            [float(value) for value in array(given)] if given is not None else [low, (low + high) / 2, high]
         )
         for index, value in enumerate(values):
             at = left + room * (value - low) / (high - low or 1)
@@ -844,7 +604,7 @@ class _Picture:
         y0, y1 = (self._at(yref, shape[name], "y", True) for name in ("y0", "y1"))
         line = shape.get("line", {})
         thick, dash = float(line.get("width", 2)), DASHES.get(line.get("dash", "solid"), "7 4")
-        colour = _solid(line.get("color") or self.palette.text) if thick else ""
+        colour = solid(line.get("color") or self.palette.text) if thick else ""
         opacity = float(shape.get("opacity", 1))
         if shape.get("type") == "line":
             self.sheet.line([(x0, y0), (x1, y1)], colour, thick, dash, opacity)
@@ -852,7 +612,7 @@ class _Picture:
             box = min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)
             self.sheet.rect(
                 *box,
-                fill=_solid(shape.get("fillcolor")),
+                fill=solid(shape.get("fillcolor")),
                 stroke=colour,
                 thick=thick,
                 opacity=opacity,
@@ -872,9 +632,9 @@ class _Picture:
             self._arrow(note, x, y, colour)
             if not note.get("text"):
                 return
-        wide, tall = _wide(lines, size), size * LEADING * len(lines)
-        xanchor = _anchor(note.get("xanchor", "auto"), xref, note.get("x"), ("left", "right"))
-        yanchor = _anchor(note.get("yanchor", "auto"), yref, note.get("y"), ("bottom", "top"))
+        wide, tall = measured(lines, size), size * LEADING * len(lines)
+        xanchor = anchored(note.get("xanchor", "auto"), xref, note.get("x"), ("left", "right"))
+        yanchor = anchored(note.get("yanchor", "auto"), yref, note.get("y"), ("bottom", "top"))
         angle = float(note.get("textangle") or 0)
         if angle:  # turned around its middle
             left = {"left": 0.0, "right": -tall, "center": -tall / 2}[xanchor]
@@ -884,7 +644,7 @@ class _Picture:
         left = {"left": x, "right": x - wide, "center": x - wide / 2}[xanchor]
         top = {"top": y, "bottom": y - tall, "center": y - tall / 2}[yanchor]
         if note.get("bgcolor"):
-            self.sheet.rect(left - 3, top, wide + 6, tall, _solid(note["bgcolor"]))
+            self.sheet.rect(left - 3, top, wide + 6, tall, solid(note["bgcolor"]))
         anchor = {"left": "start", "right": "end", "center": "middle"}[xanchor]
         place = {"left": left, "right": left + wide, "center": left + wide / 2}[xanchor]
         self.sheet.rich(lines, place, top + size * LEADING / 2, size, colour, anchor)
@@ -915,11 +675,11 @@ class _Picture:
             if trace.get("showlegend") is False or not trace.get("name"):
                 continue
             name = rich(str(trace["name"]))
-            room = 44 + _wide(name, 14)
+            room = 44 + measured(name, 14)
             if x + room > self.wide and x > self.box[0]:
                 x, y = self.box[0], y + 20
             line, marker = trace.get("line", {}), trace.get("marker", {})
-            colour = _solid(line.get("color") or marker.get("color") or self.palette.text)
+            colour = solid(line.get("color") or marker.get("color") or self.palette.text)
             if trace.get("type") == "bar":
                 self.sheet.rect(x, y - 6, 24, 12, colour)
             else:
@@ -931,27 +691,3 @@ class _Picture:
                 )
             self.sheet.rich(name, x + 30, y, 14)
             x += room
-
-
-def _anchor(asked: str, ref: str, value: Any, ends: tuple[str, str]) -> str:
-    """Which part of the words stands at their place."""
-    if asked in ("middle", "center"):
-        return "center"
-    if asked != "auto":
-        return asked
-    if ref == "paper" or ref.endswith("domain"):
-        return ends[0] if float(value) < 1 / 3 else ends[1] if float(value) > 2 / 3 else "center"
-    return "center"
-
-
-def _each(value: Any, count: int) -> Sequence[Any]:
-    """One value for each of `count`, or the same for all."""
-    value = _array(value) if isinstance(value, Mapping) else value
-    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * count
-
-
-def _solid(colour: Any) -> str:
-    """A colour as SVG's attributes know it everywhere; none where it cannot be seen."""
-    if not colour or str(colour).replace(" ", "") in ("rgba(0,0,0,0)", "transparent"):
-        return "none"
-    return str(colour)

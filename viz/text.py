@@ -25,8 +25,11 @@ def prose(page: str) -> dict[str, str]:
 
 @cache
 def model_card(name: str) -> str:
-    """The card that stands beside a model's weights."""
-    return (ASSETS / "models" / name / "README.md").read_text(encoding="utf-8")
+    """The card that stands beside a model's weights, or a sentence where there is none."""
+    try:
+        return (ASSETS / "models" / name / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return _("No card was written for this model.")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from model.stack import Stack
 from model.tokenizer import Piece, clean, join
 from model.trace import NEUTRAL, Change, Trace
 
-STAND_IN = "\ufffc"  # for a typed gap while the text is cut: a mark that is in no vocabulary
+# For a typed gap while the text is cut: a mark of these that the text has not. None is in a vocabulary, and
+# they are more than a text may have characters.
+STAND_INS = tuple(map(chr, range(0x2600, 0x2A00)))
 NEVER = [PAD, START, END, UNKNOWN, MASK]  # pieces that are no answer
 
 
@@ -23,8 +25,9 @@ class Filler(Reader):
 
     def read(self, text: str) -> list[Piece]:
         """The pieces of a reader's text; [MASK] in it is a piece of its own."""
-        pieces = super().read(text.replace(GAP, STAND_IN))
-        return [replace(p, text=GAP, id=MASK) if p.text == STAND_IN else p for p in pieces]
+        stand_in = next((mark for mark in STAND_INS if mark not in text), STAND_INS[0])
+        pieces = super().read(text.replace(GAP, stand_in))
+        return [replace(p, text=GAP, id=MASK) if p.text == stand_in else p for p in pieces]
 
     @torch.inference_mode()
     def trace(self, text: str, gaps: Sequence[int] | None = None, change: Change = NEUTRAL) -> Trace:

@@ -5,19 +5,20 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from model.trace import KINDS, Cell, Change, Kind, Switch, Trace
+from model.trace import KINDS, NEUTRAL, Cell, Change, Head, Kind, Switch, Trace
 from model.translator import Translator
 from tests.conftest import FORCED, ROOT, TEXT
 from viz.export import DPI, PIXELS, png
 from viz.reading import Map, aloud, facts, outgoing
 from viz.svg import DRAWINGS, Drawing, Shot, TooLargeError, draw
+from viz.svg.changed import changed
 from viz.svg.maps import MOST
 from viz.svg.sheet import fit, shades, width, wrap
 from viz.theme import PALETTES, Mode
@@ -186,6 +187,7 @@ def test_before_after_and_difference_stand_on_one_scale(translator: Translator, 
     texts = said(root, "text")
     assert {"Before", "After", "Difference", "−1", "change of weight"} <= {*texts}
     assert "Without the look-ahead mask." in texts
+    assert "After: look-ahead mask off." in texts
     one, other = (Map(each, "decoder", 1, 0).weights for each in (trace, after))
     signed = [(number, colour) for _name, number, colour in cells(root) if number[0] in "+-"]
     difference = (other - one).ravel()
@@ -203,6 +205,31 @@ def test_a_row_with_nothing_allowed_says_so(translator: Translator) -> None:
     texts = said(read(draw(Shot(trace, "cross", 0, 0, 2), LIGHT)), "text")
     assert "nothing allowed" in texts
     assert "blocked by you" in texts
+
+
+def test_a_picture_says_everything_that_was_changed() -> None:
+    heads = frozenset(Head("cross", 0, head) for head in range(8))
+    change = Change(
+        Switch("all"), Switch((0, 2)), blocked=frozenset({Cell("cross", 0, 0)}), removed=heads,
+        uniform=frozenset({Head("decoder", 2, 4)}), positions="shuffled", seed=3, shift=5, scale=False,
+        residual=False, norm=False, source_pads=2, target_pads=1,
+    )  # fmt: skip
+    first = ", ".join(f"cross-attention 1.{head}" for head in range(1, 7))
+    assert changed(change) == [
+        "padding mask of the encoder off", "padding mask of the decoder off in layers 1, 3",
+        "cells blocked: 1", f"heads removed: {first}, and 2 more", "heads made even: decoder self-attention 3.5",
+        "positions shuffled (seed 3)", "positions shifted by 5", "scores not divided by √d_k",
+        "without the residual path", "without LayerNorm",
+        "pads after the source: 2", "pads after the target: 1",
+    ]  # fmt: skip
+    assert changed(NEUTRAL) == changed(change, change) == []
+    assert (
+        len(fields(Change)) == len(changed(NEUTRAL, change)) + 3
+    )  # but for two masks as they were, and the seed
+    assert changed(NEUTRAL, change)[:2] == [
+        "padding mask of the encoder on",
+        "padding mask of the decoder on",
+    ]
 
 
 def test_a_mean_says_that_the_model_never_uses_it(trace: Trace) -> None:

@@ -33,7 +33,7 @@ from model import files
 from model.trace import Kind, Trace
 from viz import standalone
 from viz.reading import outgoing
-from viz.svg import DRAWINGS, Drawing, Shot, TooLargeError, curves, draw
+from viz.svg import DRAWINGS, Drawing, Shot, TooLargeError, altered, curves, draw
 from viz.text import _
 from viz.theme import PALETTES, Mode
 
@@ -193,7 +193,7 @@ def document(shot: Shot) -> dict[str, Any]:
         "layer": None if shot.drawing == "all" else shot.layer + 1,
         "heads": ["mean" if head is None else head + 1 for _layer, head in places if _layer == places[0][0]],
         "comes_out": outgoing(shot.trace, shot.kind),
-        "changed": shot.note or None,
+        "changed": [*altered(shot), *filter(None, [shot.note])] or None,
     }
     found: dict[str, Any] = {
         "about": {name: value for name, value in about.items() if value is not None},

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from viz import stage
-from viz.svg import Shot
+from viz.svg import Shot, altered
 from viz.text import ASSETS, _
 from viz.theme import PALETTES, Mode
 
@@ -49,6 +49,7 @@ def html(shot: Shot, words: Mapping[str, Any], theme: Mode | None = None) -> str
         "base-uri 'none'; form-action 'none'"
     )
     trace, text = shot.trace, escape
+    said = [*altered(shot), *filter(None, [shot.note])]
     return (
         "<!DOCTYPE html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
@@ -59,7 +60,7 @@ def html(shot: Shot, words: Mapping[str, Any], theme: Mode | None = None) -> str
         f'<p dir="auto">{text(_shown(trace.translation))}</p>\n'
         f'<div id="choices"></div><div class="root"></div>\n'
         f"<noscript>{text(_labels()['script'])}</noscript>\n"
-        f"<footer>{text(_labels()['made'])}{text(' ' + shot.note if shot.note else '')}</footer></main>\n"
+        f"<footer>{text(_labels()['made'])}{text(''.join(f' {line}' for line in said))}</footer></main>\n"
         f'<script type="application/json" id="data">{in_script(data)}</script>\n'
         f'<script type="module">{script}</script></body></html>\n'
     )

@@ -190,6 +190,8 @@ def formed(value: float, form: str, exponent: str = "") -> str:
     """A number as an axis writes it; `form` is one of d3's that this app uses."""
     if found := re.fullmatch(r"(\+?)(,?)\.?(\d*)([fd%e]?)", form) if form else None:
         kind = found[4] or "f"
+        if kind == "e" and value == 0:
+            return "0"
         digits = "" if kind == "d" else f".{found[3] or 0}"
         said = f"{value:{found[1]}{found[2]}{digits}{'.0f' if kind == 'd' else kind}}"
         return re.sub(r"e([+-])0*(\d)", r"e\1\2", said).replace("e+", "e").replace("-", "−")

@@ -28,6 +28,7 @@ from viz.reading import (
     reason_codes,
     reason_name,
 )
+from viz.svg.changed import changed
 from viz.svg.sheet import Sheet, hex_colour, shades, width, wrap
 from viz.text import _
 from viz.theme import Palette
@@ -138,7 +139,17 @@ def caption(shot: Shot) -> list[str]:
             lines.append(hidden.format(faint=percent(shot.faint), share=percent(share)))
         if shot.head is None:
             lines.append(_("The mean over heads is a summary for the eye; the model never uses it."))
-    return [*lines, shot.note] if shot.note else lines
+    return [*lines, *altered(shot), shot.note] if shot.note else [*lines, *altered(shot)]
+
+
+def altered(shot: Shot) -> list[str]:
+    """What of the picture is not the model as it is: in all of it, and in what stands after."""
+    lines = []
+    if base := changed(shot.trace.change):
+        lines.append(_("Changed: {what}.").format(what="; ".join(base)))
+    if shot.after and (what := changed(shot.after.change, shot.trace.change)):
+        lines.append(_("After: {what}.").format(what="; ".join(what)))
+    return lines
 
 
 def _differences(shot: Shot) -> Floats:

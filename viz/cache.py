@@ -20,7 +20,7 @@ import model
 from model import align, checkpoint, counts, experiments, files, hub, norms, quality, sampling, survey, words
 from model import costs as layer_costs
 from model import lengths as model_lengths
-from model.config import Config
+from model.config import UNSAID, Config
 from model.reader import MODELS
 from model.trace import NEUTRAL, Change, Floats, Head, Kind, Side, Trace
 from model.training import history
@@ -208,8 +208,16 @@ def models() -> tuple[Offer, ...]:
         "gpt": _("Continues an English beginning."),
         "bert": _("Guesses hidden English pieces from both sides."),
     }
-    there = [name for name in SHIPPED if (MODELS / name / checkpoint.CONFIG).is_file()]
-    return tuple(Offer(name, config(name).shape, config(name).material, notes[name]) for name in there)
+    found = []
+    for name in SHIPPED:
+        try:
+            of = config(name)
+        except UnreadyError:
+            if name == MODEL:  # whose page says what is wrong; any other is not offered
+                found.append(Offer(name, *UNSAID, notes[name]))
+        else:
+            found.append(Offer(name, of.shape, of.material, notes[name]))
+    return tuple(found)
 
 
 def allowed() -> tuple[str, ...]:

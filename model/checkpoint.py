@@ -9,6 +9,7 @@ import hashlib
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -51,7 +52,7 @@ def load(folder: Path) -> tuple[Model, Tokenizer]:
     """The model in eval mode, in float32, laid out for use, and its tokenizer. Raises CheckpointError."""
     for name in (WEIGHTS, CONFIG, TOKENIZER):
         _verify(folder, name)
-    model = _build(folder, load_file(folder / WEIGHTS))
+    model = _build(folder, _stored(folder, WEIGHTS))
     model.lay_out()
     return model, _tokenizer(folder, model.config.vocabulary)
 
@@ -82,7 +83,7 @@ def load_snapshot(folder: Path, step: int) -> Model:
     """The model as it was at `step` of its training, in eval mode. Raises CheckpointError."""
     name = f"{SNAPSHOTS}/step-{step:06d}.safetensors"
     _verify(folder, name)
-    stored = load_file(folder / name)
+    stored = _stored(folder, name)
     tensors = {
         name: tensor * stored[name + SCALE][:, None] if name + SCALE in stored else tensor
         for name, tensor in stored.items()
@@ -97,7 +98,17 @@ def _build(folder: Path, tensors: dict[str, Tensor]) -> Model:
         model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     except (RuntimeError, TypeError, ValueError) as error:
         raise CheckpointError(f"the weights in {folder.name} do not fit its config: {error}") from error
+    for name, tensor in model.state_dict().items():
+        if not tensor.isfinite().all():
+            raise CheckpointError(f"the weights in {folder.name} are not all numbers: {name}")
     return model.eval().requires_grad_(False)
+
+
+def _stored(folder: Path, name: str) -> dict[str, Tensor]:
+    try:
+        return load_file(folder / name)
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{folder.name}: {name} holds no tensors ({error})") from error
 
 
 def _tokenizer(folder: Path, vocabulary: int) -> Tokenizer:

@@ -66,6 +66,34 @@ def every_tab() -> Iterator[tuple[str, dict[str, str]]]:
             yield address, {}
 
 
+# What is chosen inside a tab. Some of it is not for every model: then the page says so, and shows the rest.
+CHOSEN: list[tuple[str, dict[str, str]]] = [
+    *(("head", {"head_stage": str(stage), "layer": layer}) for stage in range(1, 13) for layer in ("1", "3")),
+    ("head", {"head_tab": "root", "head_why": "trained"}),
+    ("masks", {"look_ahead": "false", "source_pads": "5", "target_pads": "2"}),
+    ("masks", {"source_padding": "false", "cross_padding": "false", "target_padding": "false"}),
+    *(("masks", {"masks_tab": "build", "masks_step": str(step)}) for step in range(2, 6)),
+    ("masks", {"masks_tab": "draw", "blocked": "2:1 *:3"}),
+    ("masks", {"masks_tab": "draw", "blocked": "1:*", "own_masks": "false", "this_layer": "true"}),
+    *(("positions", {"pos_way": way}) for way in ("on", "shuffled", "shifted", "beyond")),
+    ("positions", {"pos_try": "swap", "pos_swap": "on", "pos_second": "4"}),
+    ("positions", {"pos_try": "twins", "text": "The big dog saw a big cat."}),
+    *(("decode", {"dec_how": way, "dec_step": "3", "dec_words": "true"}) for way in ("beam", "sampling")),
+    ("decode", {"dec_tab": "states", "dec_way": "translating", "dec_rival": "rnn", "dec_tick": "7"}),
+    ("heads", {"heads_tab": "remove", "heads_removed": "e1.1 d1.1 c1.1"}),
+    ("heads", {"heads_tab": "align", "heads_pair": "3"}),
+    ("heads", {"mean": "true"}),
+    ("explore", {"still": "true", "drawing": "lines", "values": "true", "mean": "true"}),
+]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_nothing_that_is_chosen_inside_a_tab_breaks_a_page_for_another_model(name: str) -> None:
+    for address, params in CHOSEN:
+        at = opened(address, model=name, **params)
+        assert not at.exception, (address, params)
+
+
 def tab_of(address: str, params: dict[str, str]) -> fit.Tab | None:
     if address == "positions":
         (key, tab) = next(iter(params.items()))

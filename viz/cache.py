@@ -245,8 +245,9 @@ def _kept(name: str) -> Door:
     return cast(Door, files.Recorded(name, _store.get(name, gone)))
 
 
+@cache
 def config(name: str = MODEL) -> Config:
-    """The sizes of a model, before it is loaded. Raises UnreadyError."""
+    """The sizes of a model, before it is loaded. Raises UnreadyError, and tries again the next time."""
     try:
         return Config.load(MODELS / name / checkpoint.CONFIG)
     except (OSError, ValueError, TypeError) as error:

@@ -14,7 +14,7 @@ from model import words
 from model.trace import Floats, Kind, Trace, asked
 from viz import player
 from viz.player import Reel
-from viz.reading import Map, kind_name, percent
+from viz.reading import Map, kind_name, language, percent
 from viz.text import _
 from viz.theme import Palette
 
@@ -149,11 +149,12 @@ def _aloud(parts: Sequence[Rows], trace: Trace, nexts: Sequence[Sequence[Next]],
         row = part.weights[step, : part.seen[step]]
         key = int(row.argmax())
         text = (
-            _('"{piece}" reads "{key}" most in the English ({share}).')
+            _('"{piece}" reads "{key}" most in the {language} ({share}).')
             if part.kind == "cross"
-            else _('In the French so far it reads "{key}" most ({share}).')
+            else _('In the {language} so far it reads "{key}" most ({share}).')
         )
-        said.append(text.format(piece=trace.target[step], key=part.keys[key], share=percent(float(row[key]))))
+        name, share = language(trace.languages, asked(part.kind)), percent(float(row[key]))
+        said.append(text.format(piece=trace.target[step], key=part.keys[key], language=name, share=share))
     (chosen,) = (each for each in nexts[step] if each.chosen)
     if trace.forced:
         out = _('Given: "{piece}", probability {share}.')

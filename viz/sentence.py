@@ -71,7 +71,7 @@ def _written_said(trace: Trace) -> str:
         said = _("The model's probability of going on just so: {share}.")
         whole = said.format(share=percent(math.exp(own)))
     elif trace.forced:
-        whole = _("The model gives this French sentence a probability of {share}.").format(share=share)
+        whole = _("The model gives this sentence a probability of {share}.").format(share=share)
     else:
         whole = _("The model's probability of this whole translation: {share}.").format(share=share)
     if trace.cut:

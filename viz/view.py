@@ -16,7 +16,7 @@ import streamlit as st
 from model.trace import KINDS, Change, Kind, TextError, Trace
 from viz import component, sentence
 from viz.component import Place
-from viz.reading import Map, favourite, find, percent, roles
+from viz.reading import Map, favourite, find, language, percent, roles
 from viz.sizes import Offer, Sizes
 from viz.text import Example, _, examples
 from viz.theme import PALETTES, Palette
@@ -286,9 +286,11 @@ def notes(frame: Frame, trace: Trace) -> list[str]:
     """What was made of the typed text, where it is not what was typed."""
     said = []
     if frame.here.sizes.asked and trace.text != frame.text.strip():
-        said.append(_("The English is read as: {text}").format(text=trace.text))
+        name = language(trace.languages, trace.typed)
+        said.append(_("The {language} is read as: {text}").format(language=name, text=trace.text))
     if trace.forced and isinstance(frame.target, str) and trace.translation != frame.target.strip():
-        said.append(_("The French is read as: {text}").format(text=trace.translation))
+        name = language(trace.languages, "target")
+        said.append(_("The {language} is read as: {text}").format(language=name, text=trace.translation))
     if isinstance(frame.target, tuple) and (lost := {*frame.target} - {*trace.gaps}):
         places = ", ".join(str(gap + 1) for gap in sorted(lost))
         said.append(_("There is no piece {places} to hide in this sentence.").format(places=places))

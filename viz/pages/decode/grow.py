@@ -20,7 +20,7 @@ def draw(scene: Scene) -> None:
     forced = scene.trace.forced
     lot, beam = None, 0
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        how = "forced" if forced else way.how()
+        how = "forced" if forced else way.how(scene)
         if how == "beam":
             beam = way.beam()
         elif how == "sampling":
@@ -67,11 +67,11 @@ def draw(scene: Scene) -> None:
 def passes(step: int, count: int, how: str, beam: int = 0) -> str:
     """Which step it is, and how often the decoder has run until then."""
     if how == "forced":
-        said = _("Training: all of the French is given, one pass makes all {count} rows. Row {step}.")
+        said = _("Training: all of the target is given, one pass makes all {count} rows. Row {step}.")
     elif beam > 1:
-        said = _("Translating: step {step} of {count}, a pass each, over up to {beam} hypotheses.")
+        said = _("Writing: step {step} of {count}, a pass each, over up to {beam} hypotheses.")
     else:
-        said = _("Translating: step {step} of {count}, a pass of the decoder each.")
+        said = _("Writing: step {step} of {count}, a pass of the decoder each.")
     return said.format(step=step, count=count, beam=beam)
 
 

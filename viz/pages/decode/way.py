@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from model.trace import Trace
-from viz import cache
+from viz import cache, view
 from viz.text import _
 from viz.view import Scene
 
@@ -34,11 +34,16 @@ class Lot:
         )
 
 
-def how() -> str:
+def how(scene: Scene) -> str:
+    """Of the ways that the model's door knows."""
+    skills = cache.skills(scene.here.model)
+    needs = {"beam": "search", "sampling": "sample"}
+    offered = [way for way in HOWS if way not in needs or needs[way] in skills]
+    view.check("dec_how", offered)
     return (
         st.segmented_control(
             _("Each piece is chosen by"),
-            HOWS,
+            offered,
             default="greedy",
             required=True,
             key="dec_how",

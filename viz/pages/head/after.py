@@ -7,7 +7,7 @@ from viz import cache, steps
 from viz.chart import chart
 from viz.figures.stages import bands, largest, matrix, strips
 from viz.pages.head.stand import Walk, number_said, rows_said, scale_said
-from viz.reading import percent
+from viz.reading import language, percent
 from viz.text import _
 
 
@@ -56,13 +56,12 @@ def feed(walk: Walk) -> None:
     """The hidden row, how much of it is 0, and the update."""
     fed = walk.scene.trace.fed(walk.here.kind)
     hidden, update = fed.hidden[walk.here.layer], fed.update[walk.here.layer]
-    if walk.here.kind == "decoder":
-        st.info(
-            _(
-                "Between the last stage and this one the layer reads the English: choose cross to see "
-                "that head."
-            )
+    trace = walk.scene.trace
+    if walk.here.kind == "decoder" and "cross" in trace.kinds:
+        said = _(
+            "Between the last stage and this one the layer reads the {language}: choose cross to see it."
         )
+        st.info(said.format(language=language(trace.languages, "source")))
     walk.bands(
         walk.asking(_("hidden row, after ReLU"), hidden, largest(hidden)),
     )
@@ -85,15 +84,20 @@ def add_again(walk: Walk) -> None:
     """Add & Norm around the feed-forward network, and where its rows go."""
     trace, here = walk.scene.trace, walk.here
     fed = trace.fed(here.kind)
-    entered = trace.added("encoder" if here.kind == "encoder" else "cross").out[here.layer]
+    both = here.kind != "encoder" and "cross" in trace.kinds
+    entered = trace.added("cross" if both else here.kind).out[here.layer]
     _added(walk, entered, fed.update[here.layer], fed.out[here.layer])
     last = here.layer + 1 == len(fed.out)
-    if last and here.kind == "encoder":
+    if last and here.kind == "encoder" and trace.target:
         st.markdown(
             _("This was the encoder's last layer: its rows, z, are read by every layer of the decoder.")
         )
     elif last:
-        st.markdown(_("This was the last layer: each row now goes on to choose the next piece."))
+        st.markdown(
+            _("This was the last layer: each row now goes on to choose the next piece.")
+            if here.kind != "encoder"
+            else _("This was the last layer: each row now goes on to guess the piece that stands there.")
+        )
 
 
 def _added(walk: Walk, entered: Floats, update: Floats, out: Floats) -> None:

@@ -1,5 +1,6 @@
 """The stages inside the head: from what enters to the mixed values."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,11 +34,15 @@ def enters(walk: Walk) -> None:
         limit = largest(entering, read)
         walk.bands(
             walk.asking(
-                _("x: French, after masked self-attention"),
+                _("x: {language}, after masked self-attention").format(language=walk.language("target")),
                 entering,
                 limit,
             ),
-            walk.asked(_("z: English, the encoder's last layer"), read, limit),
+            walk.asked(
+                _("z: {language}, the encoder's last layer").format(language=walk.language("source")),
+                read,
+                limit,
+            ),
         )
     elif here.layer:
         below = _("x: what layer {below} handed on").format(below=here.layer)
@@ -93,18 +98,23 @@ def qkv(walk: Walk) -> None:
 def _boxes(walk: Walk) -> list[Source]:
     """Where q, k and v come from, as the figure tells it."""
     palette, layer = walk.palette, walk.here.layer
+    source, target = walk.language("source"), walk.language("target")
     below = _("embedding + position") if layer == 0 else _("from layer {below}").format(below=layer)
     if walk.here.kind == "encoder":
-        return [Source(_("X: English") + "<br>" + below, palette.source, "qkv")]
+        return [_box((_("X: {language}").format(language=source), below), palette.source, "qkv")]
     if walk.here.kind == "decoder":
-        return [Source(_("X: French") + "<br>" + _("so far") + "<br>" + below, palette.target, "qkv")]
-    asks = (_("x: French, layer {n}"), _("after masked self-"), _("attention, Add & Norm"))
+        lines = (_("X: {language}").format(language=target), _("so far"), below)
+        return [_box(lines, palette.target, "qkv")]
+    asks = _("x: {language}, layer {n}").format(language=target, n=layer + 1)
+    asked = _("z: {language}").format(language=source)
     return [
-        Source("<br>".join(map(escape, asks)).format(n=layer + 1), palette.target, "q"),
-        Source(
-            _("z: English") + "<br>" + _("the encoder's") + "<br>" + _("last layer"), palette.source, "kv"
-        ),
+        _box((asks, _("after masked self-"), _("attention, Add & Norm")), palette.target, "q"),
+        _box((asked, _("the encoder's"), _("last layer")), palette.source, "kv"),
     ]
+
+
+def _box(lines: Sequence[str], colour: str, makes: str) -> Source:
+    return Source("<br>".join(map(escape, lines)), colour, makes)
 
 
 def dot(walk: Walk) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from model.trace import Floats, asked, asks
+from model.trace import Floats, Side, asked, asks
 from viz import steps
 from viz.chart import chart
 from viz.figures.stages import ROWS, Band, bands
-from viz.reading import Map
+from viz.reading import Map, language
 from viz.text import _
 from viz.theme import Palette
 from viz.view import Scene, View
@@ -50,6 +50,10 @@ class Walk:
 
     def dots(self) -> Floats:
         return steps.dots(self.scene.trace, self.here.kind, self.here.layer, self.here.head)
+
+    def language(self, side: Side) -> str:
+        """What a sentence is called."""
+        return language(self.scene.trace.languages, side)
 
     def asking(self, title: str, numbers: Floats, limit: float) -> Band:
         """A band whose rows are the queries."""

@@ -24,7 +24,7 @@ def draw(scene: Scene) -> None:
     if not pairs:
         said = _("No piece stands twice in the {language} sentence. Type one that has twins, or take this:")
         st.info(view.plain(said.format(language=language(trace.languages, asks(here.kind)))))
-        french = None if here.kind == "encoder" else TWINS_FRENCH
+        french = TWINS_FRENCH if "cross" in trace.kinds and here.kind != "encoder" else None
         note = _("with the French: {text}").format(text=french) if french else ""
         links("twins_example", [Place(TWINS, note, {"text": TWINS, "target": french})])
         return

@@ -207,6 +207,25 @@ def test_a_full_disk_leaves_no_half_file(
     assert [each.name for each in tmp_path.iterdir()] == ["map.svg"]
 
 
+def test_a_disk_that_ends_in_the_middle_of_a_file_leaves_none(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from viz.export import ExportError, save\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (999, 999))\n"
+        "try:\n"
+        "    save(Path(sys.argv[1]), b'x' * 5000)\n"
+        "except ExportError as error:\n"
+        "    print(error)\n"
+    )
+    path = tmp_path / "map.svg"
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"There is no room left for {path}. Nothing was written.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="There is no folder"):
         save(tmp_path / "nowhere" / "map.svg", b"")

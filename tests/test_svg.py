@@ -217,7 +217,8 @@ def test_a_picture_says_everything_that_was_changed() -> None:
     first = ", ".join(f"cross-attention 1.{head}" for head in range(1, 7))
     assert changed(change) == [
         "padding mask of the encoder off", "padding mask of the decoder off in layers 1, 3",
-        "cells blocked: 1", f"heads removed: {first}, and 2 more", "heads made even: decoder self-attention 3.5",
+        "cells blocked: 1", f"heads removed: {first}, and 2 more",
+        "heads made even: decoder self-attention 3.5",
         "positions shuffled (seed 3)", "positions shifted by 5", "scores not divided by √d_k",
         "without the residual path", "without LayerNorm",
         "pads after the source: 2", "pads after the target: 1",

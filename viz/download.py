@@ -106,7 +106,8 @@ def _save(
                 format_func=names.__getitem__,
             )  # fmt: skip
             theme = cast(Mode, colours or own)
-        st.caption(view.plain(_said(form)))
+        # The name says which map this is: the stage may be a step ahead of the page.
+        st.caption(f"{view.plain(_said(form))}  \n{view.plain(named(form))}")
         st.download_button(
             _("Save {form}").format(form=form.upper() if len(form) < 5 else form),
             data=lambda: make(form, theme),

@@ -431,7 +431,10 @@ def _export(asked: argparse.Namespace) -> Path:
         raise ExportError(view.complain(error, which)) from error
     except cache.UnreadyError as error:
         raise ExportError(str(error)) from error
-    save(out, content(shot_of(trace, params), form, "dark" if asked.dark else None))
+    if form in ("npz", "safetensors"):
+        save(out, _whole(trace, form))  # of a model without attention too
+    else:
+        save(out, content(shot_of(trace, params), form, "dark" if asked.dark else None))
     return out
 
 

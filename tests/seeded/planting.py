@@ -1,6 +1,5 @@
 """Plants one fault in a copy of the project and lets the tests that guard against it run there."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -128,11 +127,3 @@ def attempt(fault: Fault, tree: Path) -> Outcome:
         return Outcome("missed", "", "", seconds)
     broken = _BROKEN.search(said)
     return Outcome("broken", "", broken[0] if broken else said.strip()[-200:], seconds)
-
-
-def state(names: Iterable[str]) -> str:
-    """A digest of these files in the working tree, to show that nothing touched them."""
-    digest = hashlib.sha256()
-    for name in sorted(names):
-        digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
-    return digest.hexdigest()

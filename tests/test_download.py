@@ -16,10 +16,12 @@ from streamlit.util import calc_hash
 import model
 from tests.conftest import ROOT
 from tests.test_browser import opened
-from viz import export, standalone, svg
+from tests.test_svg import SVG, read
+from viz import download, export, standalone, svg
 from viz.download import shot_of
 from viz.sizes import Sizes
 from viz.svg import curves
+from viz.theme import PALETTES
 from viz.view import View
 
 SENTENCE = "I am a student."
@@ -44,6 +46,23 @@ def test_a_page_makes_no_file_by_itself(
         at.query_params[name] = value
     at.run()
     assert not at.exception
+
+
+@pytest.mark.parametrize("page", ["head", "masks", "positions", "decode", "heads", "training", "why"])
+def test_every_figure_of_a_page_can_be_printed(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(download, "figure", lambda figure, key, said: drawn.update({key: (figure, said)}))
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at._page_hash = calc_hash(page)
+    at.run()
+    assert not at.exception
+    for key, (figure, said) in drawn.items():
+        assert curves.can(figure), key
+        root = read(curves.draw(figure, PALETTES["dark"], [said]))
+        wide, tall = map(float, (root.get("viewBox") or "").split()[2:])
+        for shape in root.iter(f"{SVG}rect"):  # nothing lies outside the page
+            assert -1 <= float(shape.get("x", 0)) <= wide + 1, key
+            assert -1 <= float(shape.get("y", 0)) <= tall + 1, key
 
 
 def test_the_saved_picture_is_that_of_the_page() -> None:

@@ -450,6 +450,14 @@ def test_a_script_that_is_not_the_pages_own_does_not_run(
     context.close()
 
 
+@given(st.text())
+def test_any_text_stays_inside_its_script_element(text: str) -> None:
+    held = standalone.in_script({"text": text})
+    assert not {"<", ">", "&", "\u2028", "\u2029"} & {*held}
+    assert held.isascii()
+    assert json.loads(held) == {"text": text}
+
+
 def test_before_and_after_are_stepped_too(
     offline: Page, tmp_path: Path, translator: Translator, trace: Trace
 ) -> None:

@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -137,6 +139,14 @@ def test_any_piece_is_text_and_an_xml_reader_takes_it(trace: Trace, drawing: Dra
         for piece in {*hostile.axes(kind)[0]}:
             clean = piece.replace("\0", "\ufffd").replace("\x0b", "\ufffd").replace("\ud800", "\ufffd")
             assert any(text == clean or (text.startswith(clean[:3]) and "…" in text) for text in texts), piece
+
+
+@given(pieces=st.lists(st.text(max_size=30), min_size=7, max_size=7))
+def test_any_text_at_all_makes_a_picture_that_is_xml(trace: Trace, pieces: list[str]) -> None:
+    shot = Shot(replace(trace, source=tuple(pieces)), "cross", 0, 0, 1, 3, note=pieces[0])
+    root = read(draw(shot, LIGHT))
+    assert len(cells(root)) <= 13 * 7
+    assert len([rect for rect in root.iter(SVG + "rect") if rect.findtext(SVG + "title")]) >= 13 * 7
 
 
 @pytest.mark.parametrize(("drawing", "count"), [("heads", 2), ("all", 6)])

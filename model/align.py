@@ -21,9 +21,11 @@ from tqdm import tqdm
 import model
 from model import words
 from model.reader import MODELS
+from model.recurrent_translator import RecurrentTranslator
 from model.translator import Translator
 from model.words import READS, Gold, Links, Read, aer, halves, links, read_gold
 
+Aligning = Translator | RecurrentTranslator  # what has a cross-attention, and translates
 RESULT = "alignment.json"
 RANDOM_DRAWS = 200
 RUNS = 5  # of the statistical aligner, which draws at random and cannot be seeded
@@ -35,7 +37,7 @@ def rates(found: Sequence[Links], gold: Sequence[Gold]) -> dict[str, float]:
     return {"choose": round(choose, 4), "report": round(report, 4), "all": round(aer(found, gold), 4)}
 
 
-def merged(translator: Translator, gold: Sequence[Gold], read: Read) -> list[words.Merged]:
+def merged(translator: Aligning, gold: Sequence[Gold], read: Read) -> list[words.Merged]:
     """The cross-attention between words over each gold pair, the French forced. Raises ValueError.
 
     A pair whose words are not the gold's, which a rare piece of the tokenizer could cause, is an error.
@@ -53,7 +55,7 @@ def merged(translator: Translator, gold: Sequence[Gold], read: Read) -> list[wor
     return found
 
 
-def score_heads(translator: Translator, gold: Sequence[Gold], read: Read) -> dict[str, Any]:
+def score_heads(translator: Aligning, gold: Sequence[Gold], read: Read) -> dict[str, Any]:
     """Error rates of every head [layer][head], and of the mean of each layer's heads [layer]."""
     all_words = merged(translator, gold, read)
     chosen = [words.favourites(one) for one in all_words]
@@ -169,7 +171,7 @@ def _read_links(file: Path, count: int) -> list[Links]:
     ]
 
 
-def survey(translator: Translator, gold: Sequence[Gold]) -> dict[str, Any]:
+def survey(translator: Aligning, gold: Sequence[Gold]) -> dict[str, Any]:
     """Everything but the statistical aligner."""
     drawn = [rates(random_links(gold, seed), gold) for seed in range(RANDOM_DRAWS)]
     reads = {read: score_heads(translator, gold, read) for read in READS}
@@ -203,10 +205,13 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = MODELS / arguments.model if (MODELS / arguments.model).is_dir() else Path(arguments.model)
     gold = read_gold()
-    found = survey(model.translator_of(folder), gold)
-    found["aligner"] = (
-        statistical(arguments.pairs, gold) if arguments.pairs else (load(folder) or {}).get("aligner")
-    )
+    door = model.load(folder)
+    if not isinstance(door, Aligning) or "cross" not in door.config.kinds:
+        parser.error(f"{door.name} has no attention from one language to another")
+    found = survey(door, gold)
+    # The statistical aligner knows nothing of the model: what one model has of it holds for all.
+    known = load(folder) or load(MODELS / "en-fr") or {}
+    found["aligner"] = statistical(arguments.pairs, gold) if arguments.pairs else known.get("aligner")
     text = json.dumps(found, ensure_ascii=False, indent=None)
     # One line a head or a pair: what changes shows up as that line.
     text = text.replace("[{", "[\n{").replace("}, {", "},\n{").replace("]], [[", "]],\n[[")

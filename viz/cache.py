@@ -203,8 +203,8 @@ def models() -> tuple[Offer, ...]:
     """The models that are offered, the usual one first."""
     notes = {
         MODEL: _("The translator of this app: the paper's Transformer, smaller."),
-        "rnn-attention": _("What the Transformer replaced, with the first attention."),
-        "rnn": _("The same without it: all of a sentence in one vector."),
+        "rnn-attention": _("The same with the first attention: what the Transformer replaced."),
+        "rnn": _("No attention: all of a sentence must fit one vector."),
         "gpt": _("Continues an English beginning."),
         "bert": _("Guesses hidden English pieces from both sides."),
     }

@@ -176,7 +176,7 @@ def by_length(bands: Sequence[Band], palette: Palette) -> go.Figure:
             )
         )  # fmt: skip
         figure.add_annotation(
-            x=len(bands) - 0.9, y=float(y[-1]), text=escape(name), showarrow=False, xanchor="left",
+            x=len(bands) - 0.82, y=float(y[-1]), text=escape(name), showarrow=False, xanchor="left",
             font={"size": 15, "color": colour},
         )  # fmt: skip
     labels = [
@@ -190,7 +190,7 @@ def by_length(bands: Sequence[Band], palette: Palette) -> go.Figure:
             **PLAIN,
             "tickvals": np.arange(len(bands)),
             "ticktext": labels,
-            "range": [-0.4, len(bands) + 0.4],
+            "range": [-0.4, len(bands) + 0.5],
             "tickfont": {"size": 13},
             "automargin": True,
         },

@@ -64,6 +64,7 @@ def _matrix(encoding: Any, pair: int, at: int, offset: int) -> str:
     rows = (
         rf"R_{{{offset}}} &= {matrix}",
         rf"PE({at}) &= {column.format(*before)}",
-        rf"PE({at + offset}) &= {column.format(*after)} = R_{{{offset}}} \, PE({at})",
+        rf"PE({at + offset}) &= R_{{{offset}}} \, PE({at})",
+        rf"&= {column.format(*after)}",  # a line of its own: beside it, the formula is wider than its column
     )
     return r"\begin{aligned}" + r" \\[1.4em] ".join(rows) + r"\end{aligned}"

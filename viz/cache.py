@@ -372,13 +372,22 @@ PLACES = experiments.PLACES  # where dropout may stand
 count, tally, shared = quality.count, quality.tally, quality.shared
 
 
+def _beside(read: Callable[[], T | None]) -> T | None:
+    """What is only shown, from a file without a checksum; None where it is missing or damaged."""
+    try:
+        return read()
+    except FileNotFoundError:
+        return None
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        _log.error("a file beside a model cannot be read: %r", error)
+        return None
+
+
 @cache
 def curves(name: str = MODEL) -> history.Curves | None:
     """What the run logged; None where it was not kept."""
-    try:
-        return history.read(MODELS / name / "history.csv")
-    except OSError:
-        return None
+    found = _beside(lambda: history.read(MODELS / name / "history.csv"))
+    return found if found is not None and len(found.steps) else None
 
 
 def snapshots(name: str = MODEL) -> tuple[int, ...]:
@@ -471,10 +480,7 @@ def written(name: str, ids: tuple[int, ...]) -> str:
 @cache
 def lengths() -> tuple[model_lengths.Band, ...]:
     """BLEU of every translator by the length of the sentence; nothing where it was not measured."""
-    try:
-        return model_lengths.read()
-    except OSError:
-        return ()
+    return _beside(model_lengths.read) or ()
 
 
 # --- heads ------------------------------------------------------------------------------------------------
@@ -483,13 +489,13 @@ def lengths() -> tuple[model_lengths.Band, ...]:
 @st.cache_data(max_entries=4, show_spinner=False)
 def surveyed(name: str = MODEL) -> dict[str, Any] | None:
     """What `python -m model.survey` found of every head; None where it is not shipped."""
-    return survey.load(MODELS / name)
+    return _beside(lambda: survey.load(MODELS / name)) or None
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def alignment(name: str = MODEL) -> dict[str, Any] | None:
     """What `python -m model.align` found against the gold set; None where not shipped."""
-    return align.load(MODELS / name)
+    return _beside(lambda: align.load(MODELS / name)) or None
 
 
 gold = cache(words.read_gold)  # the pairs with links drawn by hand

@@ -401,6 +401,21 @@ def test_a_page_of_its_own_holds_the_trace_and_is_stepped_without_a_network(
     at("decoder", 1, None, 5)
 
 
+def test_the_hall_is_left_by_escape_and_the_picture_stands_on_the_page_again(
+    offline: Page, tmp_path: Path, trace: Trace
+) -> None:
+    page = opened(offline, tmp_path, Shot(trace, "cross", 1, 0, 4))
+    page.keyboard.press("f")
+    page.locator("dialog.hall[open] .sheet").wait_for()
+    page.keyboard.press("ArrowRight")
+    page.locator(".where").filter(has_text="head 2 of layer 2").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("dialog.hall[open]").wait_for(state="detached")
+    page.locator("main .stage > .sheet").wait_for()
+    page.keyboard.press("ArrowLeft")
+    reads(page, "Head 1 of layer 2")
+
+
 def test_a_page_of_its_own_is_light_or_dark(offline: Page, tmp_path: Path, trace: Trace) -> None:
     page = opened(offline, tmp_path, Shot(trace, "cross", 1, 0, 4))
     ground = "getComputedStyle(document.body).backgroundColor"

@@ -39,7 +39,7 @@ class Drawing {
     }
     this.node.setAttribute('aria-busy', 'false');
     const hall = this.place.hall;
-    if (hall !== this.hall.open) this.enter(hall);
+    if (hall !== (this.sheet.parentNode === this.hall)) this.enter(hall);  // Escape has closed it already
     const width = hall ? innerWidth - 48 : this.root.clientWidth;
     if (!width) return;
     this.layout = arrange(this, width, this.place);

@@ -6,6 +6,7 @@ Each is a place where a mistake would show another number than the right one and
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,12 @@ from model.trace import KINDS, NEUTRAL, Cell, Change, Kind, Switch, Trace
 from model.training.task import Translating
 from model.translator import Translator
 from tests.conftest import FORCED, TEXT, assert_same, random_model
-from viz import act, cache, picture, view
+from viz import act, cache, picture, stage, view
+from viz.figures import Look, attention_map, head_grid, signed_map
+from viz.reading import Map, facts
 from viz.sizes import Sizes
+from viz.svg.maps import Shot, draw
+from viz.theme import PALETTES
 
 SIZES = Sizes("tiny", dict.fromkeys(KINDS, (3, 2)), 31, "encoder-decoder", {"source": "en", "target": "fr"})
 OTHER = Change(blocked=frozenset({Cell("cross", 3, 1)}), look_ahead=Switch((1,)), shift=5)
@@ -215,6 +220,74 @@ def test_probabilities_stand_under_before_and_after_as_they_were(
     losses = [-float(each.piece_log_probs.mean()) for each in (trace, changed)]
     assert said[2:] == [f"before: {losses[0]:.3f}", f"after: {losses[1]:.3f}"]
     assert said[0] == f"before: {trace.translation}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_printed_panel_holds_the_numbers_of_its_title(trace: Trace, changed: Trace, kind: Kind) -> None:
+    root = ET.fromstring(draw(Shot(trace, kind, 1, 0, 3, after=changed), PALETTES["light"]).encode())
+    svg = "{http://www.w3.org/2000/svg}"
+
+    def corner(shape: ET.Element) -> tuple[float, float]:
+        return float(shape.get("x", 0)), float(shape.get("y", 0))
+
+    words = ("Before", "After", "Difference")
+    titles = {"".join(text.itertext()): corner(text) for text in root.iter(svg + "text")}
+    found: dict[str, list[float]] = {word: [] for word in words}
+    for rect in root.iter(svg + "rect"):
+        name, colon, said = (rect.findtext(svg + "title") or "").rpartition(": ")
+        if colon and ", " in name:
+            (x, y), at = corner(rect), {word: titles[word] for word in words}
+            panel = [word for word in words if at[word][0] <= x and at[word][1] <= y][-1]
+            found[panel].append(0.0 if said.startswith("under") else float(said.replace("−", "-")))
+    one, other = (Map(each, kind, 1, 0) for each in (trace, changed))
+    for word, numbers in (
+        ("Before", one.weights[one.allowed]),
+        ("After", other.weights[other.allowed]),
+        ("Difference", (other.weights - one.weights).ravel()),
+    ):
+        np.testing.assert_allclose(found[word], numbers, atol=1.01e-4)
+    assert abs(other.weights - one.weights).max() > 0.01
+
+
+# --- whose words and whose colours ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "asks", "is_asked"),
+    [
+        ("encoder", "English", "English"),
+        ("decoder", "French, goes in → comes out", "French"),
+        ("cross", "French, goes in → comes out", "English"),
+    ],
+)
+def test_each_axis_says_whose_pieces_lie_along_it(trace: Trace, kind: Kind, asks: str, is_asked: str) -> None:
+    look = Look(PALETTES["light"])
+    layout = attention_map(Map(trace, kind, 0, 0), 0, 0, look).layout
+    assert layout.xaxis.title.text == f"is asked (key): {is_asked}"
+    assert layout.yaxis.title.text == f"asks (query): {asks}"
+    assert f"Rows ask (query): {asks}. Columns are asked (key): {is_asked}." in facts(Map(trace, kind, 0, 0))
+    sent = stage.maps(trace)[kind]
+    assert sent.names == (asks.partition(",")[0], is_asked)
+    whose = {"English": "source", "French": "target"}
+    assert sent.sides == tuple(whose[name] for name in sent.names)
+    assert (sent.comes_out is None) == (kind == "encoder")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_colours_of_weights_are_those_of_the_scale_that_is_fixed(trace: Trace, kind: Kind) -> None:
+    """A heatmap off the figure's colour axis would take its colours from its own least and largest number."""
+    one, palette = Map(trace, kind, 2, 1), PALETTES["light"]
+    look = Look(palette)
+    figures = [
+        attention_map(one, 1, 2, look),
+        head_grid(one, palette),
+        signed_map(one, one.weights - 0.5, 1.0, 1, 2, look),
+    ]
+    for figure in figures:
+        weights = next(part for part in figure.data if part.name == "weights")
+        assert weights.coloraxis == "coloraxis"
+        assert (weights.zmin, weights.zmax, weights.zauto, weights.colorscale) == (None,) * 4
+        assert figure.layout.coloraxis.cmax == 1
 
 
 # --- what is learned --------------------------------------------------------------------------------------

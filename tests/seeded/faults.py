@@ -137,7 +137,7 @@ MODEL = (
     ),
     Fault(
         "comes-out-shifted",
-        "model/translator.py",
+        "model/translating.py",
         "comes_out = [*pieces, special(END), *pads(change.target_pads)]",
         "comes_out = [special(START), *pieces, *pads(change.target_pads)]",
         ("tests/test_trace.py",),
@@ -169,6 +169,27 @@ MODEL = (
         "total += len(one) + len(truth.sure)",
         "total += len(one) + len(truth.possible)",
         ("tests/test_alignment.py::test_the_error_rate_of_a_worked_example",),
+    ),
+    Fault(
+        "head-removed-in-every-layer",
+        "model/masks.py",
+        "if (head.kind, head.layer) == (kind, layer)]",
+        "if head.kind == kind]",
+        (MASKS,),
+    ),
+    Fault(
+        "temperature-upside-down",
+        "model/sampling.py",
+        "np.exp(above / lot.temperature)",
+        "np.exp(above * lot.temperature)",
+        ("tests/test_decode.py",),
+    ),
+    Fault(
+        "rollout-without-the-residual",
+        "model/heads.py",
+        "mixed = (mixed + own @ mixed) / 2",
+        "mixed = own @ mixed",
+        ("tests/test_heads.py",),
     ),
     # --- other materials and shapes ---
     Fault(
@@ -261,8 +282,15 @@ APP = (
     Fault(
         "colour-scale-per-map",
         "viz/figures/cells.py",
+        'coloraxis="coloraxis",',
+        "zauto=True,",
+        (ORACLES,),
+    ),
+    Fault(
+        "colours-end-at-0.9",
+        "viz/figures/cells.py",
         '"cmin": 0, "cmax": 1, ',
-        "",
+        '"cmin": 0, "cmax": 0.9, ',
         ("tests/test_figures.py",),
     ),
     Fault(
@@ -271,6 +299,27 @@ APP = (
         "= weights[head], allowed[head], ~allowed[head]",
         "= weights[head] / weights[head].max(), allowed[head], ~allowed[head]",
         ("tests/test_figures.py",),
+    ),
+    Fault(
+        "keys-named-by-the-language-of-queries",
+        "viz/figures/heatmap.py",
+        "side=language(picture.trace.languages, asked(picture.kind))",
+        "side=language(picture.trace.languages, asks(picture.kind))",
+        (ORACLES,),
+    ),
+    Fault(
+        "languages-of-the-stage-swapped",
+        "viz/stage.py",
+        "(language(trace.languages, asks(kind)), language(trace.languages, asked(kind)))",
+        "(language(trace.languages, asked(kind)), language(trace.languages, asks(kind)))",
+        (ORACLES,),
+    ),
+    Fault(
+        "table-with-the-key-of-the-row",
+        "viz/export.py",
+        "column + 1, keys[column], bool",
+        "column + 1, keys[row % len(keys)], bool",
+        ("tests/test_export.py",),
     ),
     Fault(
         "printed-colour-off",
@@ -284,7 +333,7 @@ APP = (
         "viz/svg/maps.py",
         "one = before if which == 0 else",
         "one = before if which == 1 else",
-        (SVG,),
+        (ORACLES,),
     ),
     Fault(
         "printed-difference-with-the-wrong-sign",
@@ -318,7 +367,7 @@ APP = (
         "eight-bits-for-sixteen",
         "viz/stage.py",
         "np.rint(np.clip(weights, 0, 1) * steps)",
-        "np.rint(np.clip(weights, 0, 1) * 255) * (steps // 255)",
+        "(np.rint(np.clip(weights, 0, 1) * 255) * (steps // 255))",
         ("tests/test_stage.py",),
     ),
     Fault(

@@ -173,7 +173,8 @@ def test_bert_guesses_at_every_place_and_says_what_was_hidden(bert: Filler) -> N
     np.testing.assert_allclose(trace.piece_log_probs[:n], logs[range(n), ids[:n]], atol=1e-5)
     assert trace.piece_log_probs[n] == 0
     guesses = logs[:, MASK + 1 :].argmax(axis=1) + MASK + 1
-    assert trace.comes_out == tuple(bert.tokenizer.piece(int(id_)).text for id_ in guesses)
+    assert trace.out_ids == (*guesses[:n], END)  # </s> is not guessed at
+    assert trace.comes_out == tuple(bert.tokenizer.piece(int(id_)).text for id_ in trace.out_ids)
     assert [row[0].log_prob for row in trace.candidates] == pytest.approx(logs.max(axis=1), abs=1e-4)
     weights = trace.weights("encoder")
     assert weights.shape == (L, H, n + 1, n + 1)

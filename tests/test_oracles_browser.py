@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from model.trace import KINDS, Cell, Change, Kind, Switch, Trace
 from model.translator import Translator
 from tests.conftest import FORCED, TEXT
+from viz import cache
 from viz.export import content
-from viz.reading import Map
+from viz.reading import Map, row_names
+from viz.snapshots import shortened
 from viz.svg.maps import Shot
 from viz.theme import PALETTES
 
@@ -268,3 +270,67 @@ def test_a_step_goes_on_by_one_and_the_address_says_where_the_reader_stands(
     ):
         page.keyboard.press(key)
         assert page.evaluate(told).items() >= place.items()
+
+
+# --- films: maps as tables, in the app ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def app(browser: Browser, address: str) -> Iterator[Page]:
+    """A page of the served app, in light colours."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    context.close()
+
+
+def assert_tinted(
+    table: Locator, weights: NDArray[Any], allowed: NDArray[Any], names: list[tuple[str, str]]
+) -> None:
+    """The cells of a table have the colours of these weights, and say them with their names."""
+    cells = table.locator("td.cell").evaluate_all(
+        "cells => cells.map(cell => [cell.title, getComputedStyle(cell).backgroundColor])"
+    )
+    assert len(cells) == weights.size == len(names)
+    wanted = colours(weights, LIGHT.weights).reshape(-1, 3)
+    for (title, colour), name, weight, colour_wanted, open_ in zip(
+        cells, names, weights.ravel().tolist(), wanted, allowed.ravel().tolist(), strict=True
+    ):
+        if open_:
+            said, _colon, number = title.rpartition(": ")
+            assert said == f"{name[0]}, {name[1]}"
+            assert float(number.removeprefix("< ")) == pytest.approx(
+                weight, abs=1.1e-4 if "<" in number else 6e-5
+            )
+            found = [int(channel) for channel in re.findall(r"\d+", colour)[:3]]
+            assert abs(np.array(found) - colour_wanted).max() <= NEAR
+
+
+def test_the_film_of_a_training_shows_the_map_of_the_step_that_is_pressed(app: Page, address: str) -> None:
+    text, steps = "I am a student.", cache.snapshots()
+    french = cache.trace(cache.MODEL, text).translation
+    app.goto(f"{address}training?text={text.replace(' ', '+')}&kind=encoder&layer=2&head=3")
+    for step in (steps[3], steps[-1]):
+        app.get_by_role("button", name=f"{step:,}", exact=True).first.click()
+        app.locator(".wrote li.chosen").filter(has_text=re.compile(f"^{step:,}: ")).wait_for()
+        picture = Map(cache.trace_at(cache.MODEL, step, text, french), "encoder", 1, 2)
+        names = [(query, key) for query in picture.trace.source for key in picture.trace.source]
+        assert_tinted(app.locator(".film table.large"), picture.weights, picture.allowed, names)
+        written = app.locator(".wrote li.chosen").inner_text()
+        assert written.endswith(shortened(cache.translation_at(cache.MODEL, step, text)))
+
+
+def test_the_film_of_a_translation_shows_the_rows_that_were_decoded(app: Page, address: str) -> None:
+    trace = cache.trace(cache.MODEL, "You are tall.")
+    app.goto(f"{address}decode?text=You+are+tall.&layer=2&head=3&dec_step=3")
+    app.locator(".film .came").filter(has_text=re.compile(f"^{re.escape(trace.comes_out[2])}$")).wait_for()
+    picture = Map(trace, "cross", 1, 2)
+    table = app.locator(".film table.map").first
+    names = [(row, key) for row in row_names(trace, "cross") for key in trace.source]
+    assert table.locator("tbody th").all_text_contents() == row_names(trace, "cross")
+    assert_tinted(table, picture.weights, picture.allowed, names)
+    assert table.locator("tbody tr:visible").count() == 3
+    shares = {line.split("\n")[0]: line for line in app.locator(".film .next li").all_inner_texts()}
+    best = trace.candidates[2][0]
+    assert f"{100 * np.exp(best.log_prob):.0f} %" in shares[best.piece]

@@ -111,7 +111,7 @@ MODEL = (
         "model/translator.py",
         '"cross": stages([seen.cross for seen in decoded.seen])',
         '"cross": stages([decoded.seen[i - 1].cross for i in range(len(decoded.seen))])',
-        ("tests/test_trace.py", "tests/test_head.py", ORACLES),
+        ("tests/test_trace.py::test_row_t_of_the_trace_is_what_step_t_of_decoding_saw",),
     ),
     Fault(
         "label-of-the-training-shifted",
@@ -524,6 +524,20 @@ BROWSER = (
         "if (text) node.textContent = text;",
         "if (text) node.innerHTML = text;",
         ("tests/test_architecture.py::test_scripts_put_text_on_the_page_as_text_and_load_nothing",),
+    ),
+    Fault(
+        "film-of-the-snapshot-before",
+        "assets/component/film/snapshots.js",
+        "const weight = data.weights[at][query][key];",
+        "const weight = data.weights[Math.max(0, at - 1)][query][key];",
+        (STAGE + "::test_the_film_of_a_training_shows_the_map_of_the_step_that_is_pressed",),
+    ),
+    Fault(
+        "film-colours-per-row",
+        "assets/component/film/film.js",
+        "tint(cell, palette.weights, weight);\n        cell.title = `${labels[t]}",
+        "tint(cell, palette.weights, weight / Math.max(...row));\n        cell.title = `${labels[t]}",
+        (STAGE + "::test_the_film_of_a_translation_shows_the_rows_that_were_decoded",),
     ),
     Fault(
         "thumbnail-opens-the-wrong-head",

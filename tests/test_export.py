@@ -122,7 +122,6 @@ def test_json_holds_what_is_drawn(trace: Trace, drawing: Drawing) -> None:
 @pytest.mark.parametrize("drawing", DRAWINGS)
 def test_json_that_went_out_comes_in_again(trace: Trace, drawing: Drawing, kind: Any) -> None:
     found = json.loads(content(Shot(trace, kind, 1, 0, drawing=drawing, also=(1,)), "json"))
-    del found["about"]
     again = files.read("map.json", json.dumps(found).encode())
     assert again.kinds == (kind,)
     whole, allowed = trace.weights(kind), trace.allowed(kind)

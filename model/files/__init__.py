@@ -28,7 +28,8 @@ mask          "mask", or "cross.mask" beside "cross": True or 1 where a query ma
 scores        "scores", or "cross.scores": what softmax was taken of, before the mask; it must
               give the weights.
 limits        64 MiB of numbers, 8 MiB of JSON, 512 tokens along an axis, 2048 heads, 200 characters a token.
-              Other names in a file are refused: they are often a misspelling.
+              Other names in a file are refused: they are often a misspelling. "about" is passed over: there
+              Headlight's own JSON says which picture it is of.
 
 A whole trace, as `write` makes it, is such a file too, with all that a model showed.
 """

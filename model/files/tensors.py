@@ -36,6 +36,7 @@ _ALIASES = {  # what `transformers` and others call them
     "allowed": "mask",
 }
 _LAYER = re.compile(r"(weights|encoder|decoder|cross)\.(\d{1,3})")
+ABOUT = "about"  # what Headlight's own JSON says of the picture; nothing is made of it
 _NAMES = {WEIGHTS, "mask", "scores", "kind", *LISTS, *KINDS} | {
     f"{kind}.{part}" for kind in KINDS for part in ("mask", "scores")
 }
@@ -110,6 +111,8 @@ def _names(parts: Mapping[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     layers: dict[str, dict[int, Any]] = {}
     for name, value in parts.items():
+        if name == ABOUT:
+            continue
         if name.startswith("arr_"):  # what numpy.savez calls what has no name: one array, or one a layer
             name = WEIGHTS if name == "arr_0" and "arr_1" not in parts else f"{WEIGHTS}.{name[4:]}"
         head, dot, tail = name.partition(".")

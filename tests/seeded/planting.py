@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from compileall import compile_dir
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from typing import Literal
 
 ROOT = Path(__file__).parent.parent.parent
@@ -59,10 +61,15 @@ def files() -> list[str]:
 
 
 def copy(to: Path, names: Iterable[str]) -> Path:
-    """A copy of these files of the project; nothing in it leads back to the working tree."""
+    """A copy of these files of the project; nothing in it leads back to the working tree.
+
+    Its modules are compiled, each under the digest of its text: one that holds a fault is compiled anew.
+    """
     for name in names:
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, to / name)
+    for package in ("model", "viz"):
+        compile_dir(to / package, quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     return to
 
 
@@ -83,7 +90,7 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
 
 def run(tree: Path, guards: Sequence[str], first: bool = True) -> tuple[int, str, float]:
     """Run tests in a copy: pytest's status, what it said, and seconds. `first` stops at a failure."""
-    # No bytecode is kept: that of a planted file could outlive it, since both may be as long and as old.
+    # No bytecode is written: that of a planted file could outlive it, since both may be as long and as old.
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))},
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -228,8 +228,11 @@ def copy_link() -> None:
 
 
 def keep_pages(shared: Sequence[str]) -> None:
-    """Nothing to see: lets each page keep its own query parameters, all but the `shared` ones."""
-    _PAGES(key="pages", data=list(shared))
+    """Nothing to see: lets each page keep its own query parameters, all but the `shared` ones.
+
+    It has the page drawn again when the theme changes.
+    """
+    _PAGES(key="pages", data=list(shared), on_theme_change=lambda: None)
 
 
 def links(key: str, places: Sequence[Place]) -> None:

@@ -83,7 +83,7 @@ def test_the_mean_and_whole_words_reach_the_film() -> None:
 
 def test_a_french_of_the_readers_own_is_training_and_says_so() -> None:
     seen = film(opened(target="Elle a un petit chien noir."))
-    assert all("Training: all of the French is given, one pass" in line for line in seen["bar"])
+    assert all("Training: all of the target is given, one pass" in line for line in seen["bar"])
     assert all("Given:" in line for line in seen["aloud"])
     usual = film(opened())
     assert all("Translating" in line for line in usual["bar"])

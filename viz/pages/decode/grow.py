@@ -1,12 +1,13 @@
 """The translation grows piece by piece: what is read, the rows that are new, what may come next."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from model.trace import Kind, Trace
-from viz import cache, film, view
+from viz import cache, download, film, view
 from viz.pages.decode import way
 from viz.reading import Map
 from viz.text import _, prose
@@ -55,6 +56,9 @@ def draw(scene: Scene) -> None:
         view.palette(),
         lambda at: view.place(dec_step=at),
     )
+    if kinds:  # the rows of the film, as one map
+        chosen = here.kind if here.kind in kinds else kinds[0]
+        download.picture(replace(here, kind=chosen, row=min(step, count) - 1, column=None), trace)
     if how in ("beam", "sampling"):
         said = _("Written: {text} The model's probability of it: {share:.3g}.")
         text = trace.translation or _("(nothing)")

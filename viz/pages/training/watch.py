@@ -7,7 +7,7 @@ import streamlit as st
 
 from model import heads
 from model.trace import KINDS, Trace
-from viz import cache, snapshots, view
+from viz import cache, download, snapshots, view
 from viz.reading import Map, find, kind_name, roles
 from viz.roles import role_name
 from viz.snapshots import Table, Track
@@ -53,6 +53,9 @@ def draw(scene: Scene) -> None:
             view.palette(),
             lambda at: view.place(train_step=at),
         )
+        at = kept.index(step or kept[0])
+        note = _("At step {step:,} of the training.").format(step=kept[at])
+        download.picture(here, traces[at], note=note)
 
 
 def evenness(picture: Map) -> float:

@@ -86,7 +86,7 @@ def test_a_french_of_the_readers_own_is_training_and_says_so() -> None:
     assert all("Training: all of the target is given, one pass" in line for line in seen["bar"])
     assert all("Given:" in line for line in seen["aloud"])
     usual = film(opened())
-    assert all("Translating" in line for line in usual["bar"])
+    assert all("Writing" in line for line in usual["bar"])
     assert "Chosen: to stop" in usual["aloud"][-1]
 
 

@@ -31,6 +31,7 @@ from model.trace import Trace
 from model.translator import Translator
 from tests.conftest import ROOT, assert_same, free_port
 from tests.fuzz_files import drawn
+from tests.test_architecture import imported
 from tests.test_faults import started
 from tests.test_models_page import every_tab
 from tests.test_serve import awaited
@@ -390,6 +391,13 @@ def test_no_request_leaves_the_weights_or_a_flag_other_than_they_were() -> None:
     for name, tensor in door.model.state_dict().items():
         assert tensor.equal(before[name]), name
     assert not any(module.training for module in door.model.modules())
+
+
+def test_no_thread_of_our_own_knows_the_screen() -> None:
+    for name in ("viz/line.py", "viz/warmup.py"):
+        path = ROOT / name
+        assert "Thread(" in path.read_text(encoding="utf-8")
+        assert "streamlit" not in {each.partition(".")[0] for each in imported(path)}
 
 
 # --- settings, packages -----------------------------------------------------------------------------------

@@ -254,22 +254,31 @@ def test_before_after_and_difference_have_the_colours_of_two_traces(
 
 
 def test_a_step_goes_on_by_one_and_the_address_says_where_the_reader_stands(
-    page: Page, tmp_path: Path, own: Trace
+    page: Page, tmp_path: Path
 ) -> None:
-    opened(page, tmp_path, Shot(own, "cross", 0, 0, 1))
+    """In the middle of eight heads, three layers and many pieces: at an end, two steps would be as one."""
+    trace = cache.trace(cache.MODEL, "The little girls are very happy.")
+    opened(page, tmp_path, Shot(trace, "cross", 0, 2, 3, 2))
     page.locator(".sheet").focus()
-    told = f"() => {STAGE}.outside()"
-    for key, place in (
-        ("ArrowUp", {"layer": 2, "head": 1, "row": 2}),
-        ("ArrowUp", {"layer": 3, "head": 1, "row": 2}),
-        ("ArrowUp", {"layer": 3, "head": 1, "row": 2}),  # the last one
-        ("ArrowRight", {"layer": 3, "head": 2, "row": 2}),
-        ("ArrowDown", {"layer": 2, "head": 2, "row": 2}),
-        ("Shift+ArrowDown", {"layer": 2, "head": 2, "row": 3}),
-        ("ArrowLeft", {"layer": 2, "head": 1, "row": 3}),
+    for key, layer, head, row, column in (
+        ("ArrowUp", 2, 3, 4, 3),
+        ("ArrowUp", 3, 3, 4, 3),
+        ("ArrowUp", 3, 3, 4, 3),  # the last one
+        ("ArrowDown", 2, 3, 4, 3),
+        ("ArrowRight", 2, 4, 4, 3),
+        ("ArrowRight", 2, 5, 4, 3),
+        ("ArrowLeft", 2, 4, 4, 3),
+        ("Shift+ArrowDown", 2, 4, 5, 3),
+        ("Shift+ArrowUp", 2, 4, 4, 3),
+        ("Shift+ArrowRight", 2, 4, 4, 4),
+        ("Shift+ArrowLeft", 2, 4, 4, 3),
     ):
         page.keyboard.press(key)
-        assert page.evaluate(told).items() >= place.items()
+        place = page.evaluate(f"() => {STAGE}.outside()")
+        assert [place[name] for name in ("layer", "head", "row", "column")] == [layer, head, row, column]
+        page.locator(".aloud").filter(
+            has_text=re.compile(f"^Head {head} of layer {layer}, working")
+        ).wait_for()
 
 
 # --- films: maps as tables, in the app ----------------------------------------------------------------------

@@ -502,14 +502,14 @@ BROWSER = (
         SCRIPT + "hands.js",
         "this.choose(0, 1) : this.go(0, 1)",
         "this.choose(0, 1) : this.go(0, 2)",
-        ("tests/test_browser.py::test_no_step_of_a_burst_is_lost_and_the_server_hears_of_it_once",),
+        (STAGE + "::test_a_step_goes_on_by_one_and_the_address_says_where_the_reader_stands",),
     ),
     Fault(
         "stage-address-head-plus-1",
         SCRIPT + "stage.js",
         "head: head + 1, row: row + 1,",
         "head: head + 2, row: row + 1,",
-        ("tests/test_browser.py::test_no_step_of_a_burst_is_lost_and_the_server_hears_of_it_once",),
+        (STAGE + "::test_a_step_goes_on_by_one_and_the_address_says_where_the_reader_stands",),
     ),
     Fault(
         "stage-says-the-mean-of-heads",

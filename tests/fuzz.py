@@ -544,17 +544,15 @@ def _pressed(at: Any, lot: random.Random) -> str:
     ):
         if not one.options or isinstance(one.value, tuple):
             return f"look at {one.key}"
-        one.set_value(_as(one.value, lot.choice(one.options)))
-        return f"choose in {one.key}"
+        option = lot.choice(one.options)  # the label; only of plain options is it the value
+        if not isinstance(one.value, str) and not (option.isdecimal() and isinstance(one.value, int)):
+            return f"look at {one.key}"
+        one.set_value(option if isinstance(one.value, str) else int(option))
+        return f"{one.key} = {option}"
     else:
         return f"look at {one.key}"
     one.set_value(value)
     return f"{one.key} = {value!r:.60}"
-
-
-def _as(value: Any, option: str) -> Any:
-    """An option, which AppTest knows by its label, as what the widget holds."""
-    return int(option) if isinstance(value, int) and not isinstance(value, bool) else option
 
 
 # --- walks ------------------------------------------------------------------------------------------------

@@ -747,14 +747,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no chunk begins after so many")
     parser.add_argument("--report", type=Path, default=ROOT / "runs" / "fuzz.json")
     parser.add_argument("--chunk", type=int, help="run this chunk alone, and keep no report")
-    parser.add_argument("--part", default="0/1", help="1/2: every second chunk, for a second process")
+    parser.add_argument("--part", default="1/1", help="1/2: every second chunk, for a second process")
     asked = parser.parse_args(arguments)
     torch.set_num_threads(1)
     chunk, size, usual = CHUNKS[asked.what]
     if asked.chunk is not None:
         print(chunk(asked.chunk, size))
         return
-    part, parts = map(int, asked.part.split("/"))
+    part, parts = (int(number) for number in asked.part.split("/"))
+    part -= 1
     name = asked.what if parts == 1 else f"{asked.what}, part {part + 1} of {parts}"
     begun, last = time.monotonic(), -(-(asked.count or usual) // size)
     report = json.loads(asked.report.read_text()) if asked.report.is_file() else {}

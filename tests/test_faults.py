@@ -3,6 +3,7 @@
 Each is said in a plain sentence, pages that need no model go on, and nothing half done is left.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, sync_playwright
 from safetensors.numpy import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -27,7 +28,7 @@ from streamlit.util import calc_hash
 from bench.reader import Reader
 from model import checkpoint, doors, reader
 from model.checkpoint import CHECKSUMS, CONFIG, TOKENIZER, WEIGHTS, CheckpointError
-from tests.conftest import ROOT, free_port
+from tests.conftest import BROWSERS, FLAGS, ROOT, free_port, served
 from tests.test_browser import heard, opened, place, stage
 from tests.test_serve import awaited
 from viz import cache
@@ -416,3 +417,21 @@ def cut_for(seconds: float, browser: Browser, address: str) -> None:
 
 def test_a_line_that_was_cut_for_five_seconds_loses_nothing(browser: Browser, address: str) -> None:
     cut_for(5, browser, address)
+
+
+def main() -> None:
+    """Cut the line for longer than a test may take."""
+    parser = argparse.ArgumentParser(prog="python -m tests.test_faults", description=main.__doc__)
+    parser.add_argument("--seconds", type=float, nargs="+", default=[60, 600])
+    asked = parser.parse_args()
+    port = free_port()
+    with served(port), sync_playwright() as playwright:
+        path = next(filter(None, map(shutil.which, BROWSERS)))
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        for seconds in asked.seconds:
+            cut_for(seconds, browser, f"http://127.0.0.1:{port}/")
+            print(f"cut for {seconds:.0f} s: view, sentence and address stand, and steps go on", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -186,11 +186,12 @@ def by_length(bands: Sequence[Band], palette: Palette) -> go.Figure:
         for band in bands
     ]
     figure.update_layout(
+        margin={"r": round(8 * max(map(len, names)))},  # room for the names, on a phone as well
         xaxis={
             **PLAIN,
             "tickvals": np.arange(len(bands)),
             "ticktext": labels,
-            "range": [-0.4, len(bands) + 0.5],
+            "range": [-0.4, len(bands) - 0.6],
             "tickfont": {"size": 13},
             "automargin": True,
         },

@@ -46,7 +46,9 @@ def mask_map(
                 mode="markers+text" if printed else "markers",
                 marker={"symbol": "square", "size": 14, "opacity": 0},
                 text=[escape(word) for line in printed for word in line] if printed else None,
-                textfont={"size": label_size(columns, 260)},
+                textfont={"size": print_size([word for line in printed for word in line], columns)}
+                if printed
+                else None,
                 selected={"marker": {"opacity": 0}},
                 unselected={"marker": {"opacity": 0}},
                 hovertext=[
@@ -113,6 +115,18 @@ def mask_editor(
     return figure.update_layout(dragmode="select" if drag else False)
 
 
+def print_size(words: Sequence[str], columns: int) -> int:
+    """Type size in px at which `words` do not lie over one another in so many cells, on a phone as well."""
+    signs = max(map(len, words), default=1)
+    return max(10, min(18, 230 * 2 // (columns * max(signs, 1))))  # a figure is half as wide as its size
+
+
+def _hundredths(weight: float) -> str:
+    """A weight in no more signs than two decimals ask for: .98, and 0 and 1 alone."""
+    said = "" if np.isnan(weight) else f"{weight:.2f}"
+    return {"0.00": "0", "1.00": "1"}.get(said, said.removeprefix("0"))
+
+
 def number_map(
     weights: NDArray[np.floating], rows: Sequence[str], keys: Sequence[str], palette: Palette
 ) -> go.Figure:
@@ -122,14 +136,16 @@ def number_map(
     """
     numbers = np.hstack([weights, weights.sum(axis=-1, keepdims=True, dtype=np.float64)]).astype(np.float32)
     few = numbers.shape[1] <= LEGIBLE  # else a number is told on hover only
+    printed = [[_hundredths(n) for n in line] for line in numbers.tolist()]
     words = [["NaN" if np.isnan(n) else "" if few else f"{n:.4f}" for n in line] for line in numbers]
     figure = mask_map(np.ones(numbers.shape, bool), rows, [*keys, _("sum")], palette, words)
     figure.update_traces(
         z=numbers,
         colorscale=None,
         coloraxis="coloraxis",
-        texttemplate="%{z:.2f}" if few else None,
-        textfont={"size": label_size(numbers.shape[1], 260)},
+        text=printed,
+        texttemplate="%{text}" if few else None,
+        textfont={"size": print_size([word for line in printed for word in line], numbers.shape[1])},
         selector={"name": "open"},
     )
     return figure.update_layout(coloraxis=scale(palette))

@@ -86,7 +86,7 @@ def growth(
                 xanchor="right", yanchor="bottom", font={"size": 13, "color": palette.accent},
             )  # fmt: skip
     axis = {**PLAIN, "showgrid": True, "gridcolor": palette.blocked, "type": "log"}
-    every = -(-len(x) // 5)  # ticks that do not touch on a phone
+    every = -(-len(x) // 4)  # ticks that do not touch on a phone
     return figure.update_layout(
         margin={"r": 8 + round(7.2 * max((len(line.name) for line in lines), default=0))},
         xaxis={**axis, "title": {"text": titles[0]}, "tickvals": list(x)[::every],
@@ -119,7 +119,8 @@ def amounts(
     )  # fmt: skip
     return figure.update_layout(
         **BARS,
-        xaxis={**HIDDEN, "range": [0, 1.3 * max([*values, 1])]},
+        margin={"r": 12 + 9 * max((len(f"{value:,}") for value in values), default=0)},  # for the counts
+        xaxis={**HIDDEN, "range": [0, max([*values, 1])]},
         yaxis={**PLAIN, "range": [len(names) - 0.5, -0.5], "tickvals": list(range(len(names))),
                "ticktext": [name + " " for name in names], "tickfont": {"size": 15}},
     )  # fmt: skip
@@ -344,7 +345,8 @@ def averaged(
         for name, colour in zip(names, colours, strict=True)
     ]
     return figure.update_layout(
-        xaxis={**HIDDEN, "range": [-0.6, width + 3.4]},
+        margin={"r": 70},  # for LayerNorm's name, on a narrow page as well
+        xaxis={**HIDDEN, "range": [-0.6, width - 0.4]},
         yaxis={**PLAIN, "range": [count - 0.4, -1.9], "tickvals": list(range(count)), "ticktext": labels,
                "tickfont": {"size": 12}},
     )  # fmt: skip

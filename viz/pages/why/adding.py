@@ -148,8 +148,8 @@ def _batch(scene: Scene) -> None:
         st.markdown("**" + _("What moved in your sentence") + "**")
         limit = max(largest(moved[1][:, :DIMENSIONS]), 0.1)
         titles = (
-            _("LayerNorm: largest change {most}").format(most=_size(most[0])),
-            _("BatchNorm: largest change {most}").format(most=_size(most[1])),
+            _("LayerNorm: up to {most}").format(most=_size(most[0])),
+            _("BatchNorm: up to {most}").format(most=_size(most[1])),
         )
         pieces = scene.trace.source
         parts = [

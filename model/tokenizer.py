@@ -26,7 +26,13 @@ _PLAIN = str.maketrans(
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
         "\u2026": "...",
         SPACE: "_",
+        "\u2800": " ",  # a braille cell without a dot
     }
+)
+# What Unicode calls ignorable by default, where a category does not say so: fillers that are letters, joiners
+# and selectors that are marks. Alone they would be a piece with nothing to be seen in it.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 # Words, each with the space before it. In this order: words that hold their apostrophe, French elision
@@ -48,13 +54,14 @@ def clean(text: str) -> str:
     """Composed accents, plain quotes and hyphens, single spaces; nothing that cannot be seen.
 
     Drops lone surrogates, control, format and private-use characters (NUL, bidirectional overrides,
-    zero-width spaces), which could garble a label or split a word without a trace on the screen.
+    zero-width spaces) and fillers, which could garble a label or split a word without a trace on the screen.
     """
     seen = "".join(
         character
         for character in text
         if character.isspace() or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
     )
+    seen = _UNSEEN.sub("", seen)
     composed = unicodedata.normalize("NFC", seen)  # only now: an accent may have lost what kept it apart
     return re.sub(r"\s+", " ", composed.translate(_PLAIN)).strip()
 

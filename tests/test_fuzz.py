@@ -5,8 +5,11 @@ import pytest
 from model.config import GAP
 from model.filler import STAND_INS, Filler
 from model.reader import MAX_CHARACTERS
+from model.tokenizer import clean
+from model.trace import TextError
 from tests import fuzz
-from viz import cache
+from viz import cache, export, view
+from viz.pages import offers
 
 
 @pytest.mark.parametrize("shape", range(len(fuzz.SHAPES)), ids=[" ".join(shape) for shape in fuzz.SHAPES])
@@ -40,6 +43,30 @@ def test_a_mark_that_stands_in_for_a_gap_is_never_one_that_was_typed() -> None:
         trace = filler.trace(f"a {mark} {GAP} {mark}")
         assert trace.source[:-1] == ("a", mark, GAP, mark)
         assert trace.gaps == (2,)
+
+
+# Of Unicode's property Default_Ignorable_Code_Point, those that are letters or marks by their category.
+IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180d\u180f\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef"
+
+
+@pytest.mark.parametrize("letter", [*IGNORABLE, "\u2800", "\u00ad", "\u2060", "\ufeff"])
+def test_what_cannot_be_seen_is_no_piece_and_alone_nothing_to_read(letter: str) -> None:
+    assert clean(f"a{letter}b") == ("a b" if letter == "\u2800" else "ab")
+    for door in fuzz.tiny():
+        with pytest.raises(TextError) as refused:
+            door.trace(letter * 3)
+        assert refused.value.code == "empty"
+
+
+@pytest.mark.parametrize("digit", "٣३３³")
+def test_a_digit_of_another_script_is_no_number_of_an_address(digit: str) -> None:
+    offered = offers(cache.sizes(), cache.models())
+    for name in ("head", "layer", "row", "column", "faint", "also", "gaps"):
+        assert len(view.judge({name: digit}, offered)) == 1, name
+    assert view.parse_gaps(digit) == ()
+    for name in ("head", "also", "faint"):
+        with pytest.raises(export.ExportError):
+            export.shot_of(cache.trace(cache.MODEL, "I am a student."), {name: digit})
 
 
 def test_random_presses_on_random_pages_break_nothing() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 Cells = frozenset[tuple[int, int]]  # (query, key), counted from 0
 
-_PART = re.compile(r"(\*|\d{1,3}):(\*|\d{1,3})(?:-(\d{1,3}))?")
+_PART = re.compile(r"(\*|[0-9]{1,3}):(\*|[0-9]{1,3})(?:-([0-9]{1,3}))?")
 _FILE = re.compile(r"headlight mask (encoder|decoder|cross)\n([0-9:*\- ]{0,20000})\n?")
 
 

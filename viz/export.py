@@ -346,7 +346,7 @@ class Asked:
 
     def number(self, name: str, usual: int, least: int, most: int) -> int:
         text = self.params.get(name, str(usual))
-        if not re.fullmatch(r"\d{1,6}", text) or not least <= int(text) <= most:
+        if not re.fullmatch(r"[0-9]{1,6}", text) or not least <= int(text) <= most:
             said = _('The view asks for {name} "{value}", but there is only: {least} to {most}.')
             raise ExportError(said.format(name=name, value=text[:20], least=least, most=most))
         return int(text)

@@ -10,7 +10,7 @@ from model.trace import KINDS, Head, Kind
 from viz.reading import percent
 from viz.text import _
 
-_HEAD = re.compile(r"([edc])(\d{1,3})\.(\d{1,3})")
+_HEAD = re.compile(r"([edc])([0-9]{1,3})\.([0-9]{1,3})")
 LETTERS: dict[str, Kind] = {kind[0]: kind for kind in KINDS}
 Heads = frozenset[Head]
 

@@ -27,7 +27,7 @@ DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
 FAINT = 3  # per cent: lines with less weight are not drawn
 MANY = 16  # more than these are chosen on a slider
 HELD = re.compile(r"file-[0-9a-f]{30}")  # a file that the server holds, as `cache.keep_file` names it
-FAINTEST, SEVERAL = 50, re.compile(r"\d{1,3}(,\d{1,3}){0,31}")
+FAINTEST, SEVERAL = 50, re.compile(r"[0-9]{1,3}(,[0-9]{1,3}){0,31}")
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _batch(scene: Scene) -> None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 18 else text[:17] + "…"  # the cells beside it keep room on a phone
+    return text if len(text) <= 13 else text[:12] + "…"  # the cells beside it keep room on a phone
 
 
 def _triangle(made: Parts) -> None:

@@ -165,12 +165,14 @@ def look(page: Page, at: str) -> list[str]:
     size = SIZES.get(at, Size(1280, 900))
     page.emulate_media(color_scheme="dark" if at == "dark" else "light")
     page.set_viewport_size({"width": size.width, "height": size.height})
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(
+        600
+    )  # until the page has noticed, and its script runs again where the theme is another
     wait(page)
     return offences(page) if at in THEMES else faults(page)
 
 
-def sweep(looks: list[str], chosen: list[str], only: str, address: str, shots: Path | None) -> int:
+def sweep(looks: list[str], chosen: list[str], only: list[str], address: str, shots: Path | None) -> int:
     """How many findings there are."""
     path = next(filter(None, map(shutil.which, BROWSERS)))
     total = looked = 0
@@ -179,7 +181,7 @@ def sweep(looks: list[str], chosen: list[str], only: str, address: str, shots: P
         page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
         page.set_default_timeout(90_000)
         for spot in (spot for name in chosen for spot in spots(name)):
-            if only not in f"{spot.page} {spot}":
+            if not any(part in f"{spot.page} {spot}" for part in only):
                 continue
             for at in looks:
                 began, found = time.monotonic(), []
@@ -206,7 +208,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("looks", nargs="*", metavar="LOOK", help=f"of {', '.join(LOOKS)}; else all of them")
     parser.add_argument("--models", nargs="+", default=["en-fr"], metavar="NAME")
-    parser.add_argument("--only", default="", help="only places whose address holds this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="only places whose address holds one of these"
+    )
     parser.add_argument("--at", help="the address of a server that runs; else one is started")
     parser.add_argument("--shots", type=Path, help="a folder for a picture of each place")
     asked = parser.parse_args()

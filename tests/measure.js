@@ -67,7 +67,7 @@
             if (one.fixed || other.fixed || (one.katex && one.katex === other.katex)) continue;
             const across = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
             const down = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
-            if (across > 3 && down > Math.min(one.box.height, other.box.height) * 0.4)
+            if (across > 4 && down > Math.min(one.box.height, other.box.height) * 0.4)
                 faults.add(`overlap: "${one.text}" and "${other.text}" (${Math.round(across)} x ${Math.round(down)})`);
         }
     });

@@ -17,7 +17,7 @@ from viz.view import Scene
 def draw(scene: Scene) -> None:
     """The film of one translation, and how it was chosen."""
     words = prose("decode")
-    st.markdown(words["grow"])
+    st.markdown(words["grow" if scene.trace.source else "grow alone"])
     forced = scene.trace.forced
     lot, beam = None, 0
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

@@ -1,9 +1,11 @@
 """What the Transformer replaced: hidden states one after the other, beside rows that are made at once."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from model.trace import TextError
-from viz import cache, race, view
+from viz import cache, download, race, view
 from viz.chart import chart
 from viz.figures.decode import by_length
 from viz.text import _, prose
@@ -42,6 +44,9 @@ def draw(scene: Scene) -> None:
         race.transformer(own, _("Transformer ({name})").format(name=cache.MODEL), way == "training"),
     ]
     race.show(runners, tick, view.palette(), lambda at: view.place(dec_tick=at))
+    if "cross" in other.kinds:  # what is framed tick by tick, as one map
+        there = replace(scene.here, kind="cross", layer=0, head=0, row=0, column=None, mean=False)
+        download.picture(there, other)
     st.caption(words[f"states, {way}"])
     for name, trace in ((rival, other), (cache.MODEL, own)):
         st.text(_("{name}: {text}").format(name=name, text=trace.translation or _("(nothing)")))

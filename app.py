@@ -41,7 +41,7 @@ frame, trace = None, None
 model = view.chosen_model([*(offer.name for offer in cache.models()), *cache.allowed()])
 try:
     sizes = cache.sizes(model)
-    for complaint in view.judge(st.query_params, offers(sizes, cache.models(), cache.allowed())):
+    for complaint in view.judged(offers(sizes, cache.models(), cache.allowed())):
         st.warning(view.plain(complaint))
     frame = view.frame(sizes, cache.models())
     with frame.page:

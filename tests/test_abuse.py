@@ -37,6 +37,7 @@ from tests.test_models_page import every_tab
 from tests.test_serve import awaited
 from viz import cache, export, svg, view
 from viz.pages import offers, pages
+from viz.text import examples
 
 T = TypeVar("T")
 STREAM = Subprotocol("streamlit")
@@ -79,6 +80,41 @@ def test_no_page_reads_a_readers_text_as_markup(address: str, params: dict[str, 
         assert not getattr(element, "allow_html", False)
         # An escape stands in front of whatever markdown would read as more than text.
         assert not re.search(r"(?<!\\)<script|(?<!\\)\]\(javascript|(?<!\\)\$a|(?<!\\):red\[", element.value)
+
+
+@pytest.mark.parametrize("value", ["1e999", "-inf", "9" * 5000, "nan"])
+@pytest.mark.parametrize("name", ["row", "column", "faint", "head", "layer"])
+def test_a_number_without_end_in_the_address_is_told_and_the_usual_one_shown(name: str, value: str) -> None:
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at.query_params[name] = value
+    at.run()
+    assert not at.exception
+    assert f"asked for {name}" in at.warning[0].value
+    assert at.number_input(key="row").value == examples()[0].row
+    at.number_input(key="row").set_value(2).run()
+    assert not at.warning
+
+
+NUMBERED = ("masks", "positions", "decode", "heads", "training", "why", "head")
+
+
+@pytest.mark.parametrize(
+    ("address", "params"), [each for each in every_tab() if each[0] in NUMBERED], ids=lambda part: str(part)
+)
+def test_no_numbers_of_a_page_break_on_one_without_end(address: str, params: dict[str, str]) -> None:
+    def opened(more: dict[str, str]) -> AppTest:
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        at._page_hash = calc_hash(address)
+        for name, value in (params | more).items():
+            at.query_params[name] = value
+        at.run()
+        assert not at.exception, more
+        return at
+
+    at = opened({"text": "I am a student."})
+    own = {one.key for one in (*at.number_input, *at.slider)} - {"row", "column", "faint"}
+    if own:
+        opened({str(key): "1e999" for key in own})
 
 
 def test_no_page_in_a_browser_runs_what_was_typed(page: Page, address: str) -> None:

@@ -5,6 +5,7 @@ page change. Bound widgets drop bad values in silence: `judge` reads the address
 was wrong with it.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -155,12 +156,35 @@ def judge(params: Mapping[str, str], offered: Offers) -> list[str]:
     return found
 
 
+def judged(offered: Offers) -> list[str]:
+    """`judge` on the address, out of which numbers without end are taken: Streamlit's controls break on them.
+
+    They read it as it was before the run, so a new run begins then, in which it is said what was wrong.
+    """
+    found: list[str] = [*st.session_state.pop("told", []), *judge(st.query_params, offered)]
+    if endless := [name for name in offered if any(map(_endless, st.query_params.get_all(name)))]:
+        for name in endless:
+            del st.query_params[name]
+        st.session_state["told"] = found
+        st.rerun()
+    return found
+
+
+def _endless(value: str) -> bool:
+    try:
+        return math.isinf(float(value))
+    except ValueError:
+        return False
+
+
 def check(name: str, values: Iterable[object]) -> None:
     """Judge one parameter where its values hang on the model: call in front of the control it is bound to."""
     offered = {name: tuple(map(str, values))}
     for value in filter(None, st.query_params.get_all(name)):
         for complaint in judge({name: value}, offered):
             st.warning(plain(complaint))
+    if any(map(_endless, st.query_params.get_all(name))):
+        judged(offered)
 
 
 def _short(value: str) -> str:

@@ -117,8 +117,10 @@ def mask_editor(
 
 def print_size(words: Sequence[str], columns: int) -> int:
     """Type size in px at which `words` do not lie over one another in so many cells, on a phone as well."""
-    signs = max(map(len, words), default=1)
-    return max(10, min(18, 230 * 2 // (columns * max(signs, 1))))  # a figure is half as wide as its size
+    halves = max(
+        (len(word) - word.count(".") / 2 for word in words), default=1
+    )  # in half ems, as figures are
+    return max(10, min(18, int(400 / (columns * max(halves, 1)))))
 
 
 def _hundredths(weight: float) -> str:

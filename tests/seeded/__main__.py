@@ -57,17 +57,16 @@ def main() -> int:
             print(f"{outcome.how:7} {outcome.seconds:4.0f} s  {fault.name}", file=sys.stderr, flush=True)
             return outcome
 
+        bad = 0
         with ThreadPoolExecutor(asked.jobs) as pool:
             clean = [] if asked.faults_only else list(pool.map(sound, _shared(faults, asked.jobs)))
-            outcomes = list(pool.map(one, faults))
-    unsound = dict(pair for part in clean for pair in part)
-    print("| fault | in | | s | first test that fails | it says |\n|---|---|---|---:|---|---|")
-    bad = 0
-    for fault, outcome in zip(faults, outcomes, strict=True):
-        how = "unsound" if outcome.test in unsound else outcome.how
-        bad += how != "caught"
-        said = outcome.said.replace("|", "\\|")[:90]
-        print(f"| {fault.name} | {fault.path} | {how} | {outcome.seconds:.0f} | {outcome.test} | {said} |")
+            unsound = dict(pair for part in clean for pair in part)
+            print("| fault | in | | s | first test that fails | it says |\n|---|---|---|---:|---|---|")
+            for fault, outcome in zip(faults, pool.map(one, faults), strict=True):
+                how = "unsound" if outcome.test in unsound else outcome.how
+                bad += how != "caught"
+                row = (fault.name, fault.path, how, f"{outcome.seconds:.0f}", outcome.test, outcome.said[:90])
+                print("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |", flush=True)
     for test, said in unsound.items():
         print(f"\nfails without a fault: {test}: {said}")
     print(f"\n{len(faults) - bad} of {len(faults)} faults caught, {time.monotonic() - began:.0f} s")

@@ -16,6 +16,7 @@ import tokenizers
 from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
 
 from model.config import END, SPECIAL, START, UNKNOWN
+from model.unseen import IGNORABLE
 
 SPACE = "\u2581"  # how the vocabulary writes a space before a piece
 BARE = "\u2423"  # how a space with nothing behind it is shown; no text is cut into one
@@ -28,11 +29,6 @@ _PLAIN = str.maketrans(
         SPACE: "_",
         "\u2800": " ",  # a braille cell without a dot
     }
-)
-# What Unicode calls ignorable by default, where a category does not say so: fillers that are letters, joiners
-# and selectors that are marks. Alone they would be a piece with nothing to be seen in it.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 # Words, each with the space before it. In this order: words that hold their apostrophe, French elision
@@ -60,8 +56,8 @@ def clean(text: str) -> str:
         character
         for character in text
         if character.isspace() or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+        if character not in IGNORABLE
     )
-    seen = _UNSEEN.sub("", seen)
     composed = unicodedata.normalize("NFC", seen)  # only now: an accent may have lost what kept it apart
     return re.sub(r"\s+", " ", composed.translate(_PLAIN)).strip()
 

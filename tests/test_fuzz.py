@@ -4,6 +4,7 @@ import pytest
 
 from model.config import GAP
 from model.filler import STAND_INS, Filler
+from model.hub import pieces
 from model.reader import MAX_CHARACTERS
 from model.tokenizer import clean
 from model.trace import TextError
@@ -80,3 +81,8 @@ def test_an_address_is_the_state_and_the_state_the_address() -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_the_app_opens_a_random_address_where_it_says(number: int) -> None:
     fuzz.opened(number)
+
+
+@pytest.mark.parametrize("letter", [*IGNORABLE, "\u2800"])
+def test_what_cannot_be_seen_in_a_piece_from_elsewhere_has_a_sign(letter: str) -> None:
+    assert pieces.visible(f"a{letter}b") == f"a<U+{ord(letter):04X}>b"

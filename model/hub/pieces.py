@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import Literal
 
+from model.unseen import IGNORABLE
+
 Spelling = Literal["bytes", "low line", "hashes", "ends", "plain"]
 
 LOW_LINE = "\u2581"
@@ -73,6 +75,7 @@ def _sign(letter: str) -> str:
     if letter in _SEEN:
         return _SEEN[letter]
     hidden = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+    hidden = hidden or letter in IGNORABLE or letter == "\u2800"  # the last is a braille cell without a dot
     return f"<U+{ord(letter):04X}>" if hidden else letter
 
 

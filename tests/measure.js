@@ -16,7 +16,7 @@
             const style = getComputedStyle(at), box = at.getBoundingClientRect();
             if (style.position === 'fixed') break;
             if (style.overflowX === 'visible' || at === document.body || at === document.documentElement) continue;
-            if (at !== main && !at.matches('.katex-display') && /auto|scroll/.test(style.overflowX) && at.scrollWidth > at.clientWidth + 1)
+            if (at !== main && /auto|scroll/.test(style.overflowX) && at.scrollWidth > at.clientWidth + 1)
                 return null;
             if (at instanceof SVGElement && at.tagName !== 'svg') continue;
             left = Math.max(left, box.left); right = Math.min(right, box.right);
@@ -59,6 +59,8 @@
         return false;
     };
     walk(document);
+    for (const node of document.querySelectorAll('.katex-display')) if (node.scrollWidth > node.clientWidth + 3)
+        faults.add(`cut: a formula, ${node.textContent.slice(0, 40)} (${node.scrollWidth} in ${node.clientWidth})`);
     // Lines of one paragraph stand close; letters that meet by more than a third of the smaller line's height do not.
     texts.sort((one, other) => one.box.top - other.box.top);
     texts.forEach((one, at) => {

@@ -22,7 +22,7 @@ def draw(scene: Scene) -> None:
     width = scene.trace.embedding(asks(scene.here.kind)).sum.shape[1]
     encoding, turns = cache.encoding(MOST, width), cache.turns(width)
     view.check("pos_pair", range(width // 2))
-    picture, words = st.columns(2, gap="large")
+    picture, words = st.columns(2, gap="medium")
     with words:
         offset = slider(_("Offset k"), "pos_k", 5, 0, FARTHEST)
         pair = slider(_("Pair of dimensions i"), "pos_pair", width // 32, 0, width // 2 - 1)
@@ -38,7 +38,7 @@ def draw(scene: Scene) -> None:
         st.markdown(_("**Angle:** k · ω = {k} · {turn:.6f} = {angle:.4f} radians = {degrees:.1f}°").format(
             k=offset, turn=float(turns[pair]), angle=angle, degrees=math.degrees(angle)
         ))  # fmt: skip
-        st.latex(_matrix(encoding, pair, at, offset))
+        st.markdown(f"$$\n{_matrix(encoding, pair, at, offset)}\n$$")  # st.latex makes a box 2 px too narrow
         here = order.turned_apart(encoding, offset, [pair])
         all_ = order.turned_apart(encoding, offset, range(width // 2))
         said = _(
@@ -67,4 +67,4 @@ def _matrix(encoding: Any, pair: int, at: int, offset: int) -> str:
         rf"PE({at + offset}) &= R_{{{offset}}} \, PE({at})",
         rf"&= {column.format(*after)}",  # a line of its own: beside it, the formula is wider than its column
     )
-    return r"\begin{aligned}" + r" \\[1.4em] ".join(rows) + r"\end{aligned}"
+    return r"\small\begin{aligned}" + r" \\[1.4em] ".join(rows) + r"\end{aligned}"

@@ -45,7 +45,9 @@ def pinned() -> str:
         compiled("--no-deps", "requirements-models.txt")
     )
     kept = sorted({block for block in entries if not APART.fullmatch(name(block))})
-    head = "# Made by `make lock` from requirements*.txt: everything but torch. deploy/lock.py says how to use it.\n"
+    head = (
+        "# Made by `make lock` from requirements*.txt: everything but torch. deploy/lock.py says how to use it.\n"
+    )
     return head + "".join(kept)
 
 

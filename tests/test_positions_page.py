@@ -230,8 +230,8 @@ def test_the_swapped_map_itself_is_not_the_same_map(translator: Translator) -> N
     text, places = order.swap(before, 1, 4)
     assert text == "The me looks at cat."
     weights = translator.trace(text, FORCED, OFF).weights("encoder")
-    assert abs(weights - before.stages("encoder").weights).max() > 0.01
-    np.testing.assert_allclose(weights, before.stages("encoder").weights[..., places, :][..., places], atol=1e-5)
+    assert abs(weights - before.weights("encoder")).max() > 0.01
+    np.testing.assert_allclose(weights, before.weights("encoder")[..., places, :][..., places], atol=1e-5)
 
 
 def test_words_of_several_pieces_are_put_back_too(translator: Translator) -> None:
@@ -240,14 +240,14 @@ def test_words_of_several_pieces_are_put_back_too(translator: Translator) -> Non
     for first, second in combinations(range(1, len(words) - 1), 2):
         after = swapped(translator, before, first, second, OFF)
         assert after.source == before.source
-        np.testing.assert_allclose(after.stages("encoder").weights, before.stages("encoder").weights, atol=1e-5)
+        np.testing.assert_allclose(after.weights("encoder"), before.weights("encoder"), atol=1e-5)
     assert len({word.stop - word.start for word in words}) > 1  # else no order would differ from its inverse
 
 
 def test_with_positions_swapping_words_does_more(translator: Translator) -> None:
     before = translator.trace(TEXT, FORCED)
     after = swapped(translator, before, 1, 4, Change())
-    assert abs(after.stages("encoder").weights - before.stages("encoder").weights).max() > 0.01
+    assert abs(after.weights("encoder") - before.weights("encoder")).max() > 0.01
 
 
 def test_words_that_cannot_be_lined_up_are_found_out(translator: Translator) -> None:
@@ -269,7 +269,7 @@ def test_twins_are_equal_without_positions_and_apart_with_them(translator: Trans
         assert apart.shape == (3, 2)
         assert apart.max() <= 1e-6
         assert order.apart(on, "encoder", (first, second)).min() > 1e-3
-        by_hand = abs(on.stages("encoder").weights[1, 0, first] - on.stages("encoder").weights[1, 0, second]).max()
+        by_hand = abs(on.weights("encoder")[1, 0, first] - on.weights("encoder")[1, 0, second]).max()
         assert order.apart(on, "encoder", (first, second))[1, 0] == by_hand
 
 
@@ -419,7 +419,7 @@ def test_each_way_shows_the_trace_of_its_change(state: dict[str, str], change: C
     after = cache.trace(cache.MODEL, text, before.translation, change)
     drawn = [json.loads(chart.proto.spec)["data"] for chart in at.get("plotly_chart")[:3]]
     maps = [matrix(next(trace["z"] for trace in data if trace["name"] == "weights")) for data in drawn]
-    first, second = before.stages("encoder").weights[1, 2], after.stages("encoder").weights[1, 2]
+    first, second = before.weights("encoder")[1, 2], after.weights("encoder")[1, 2]
     for shown, weights in zip(maps, (first, second, second - first), strict=True):
         np.testing.assert_allclose(shown, weights, atol=1e-6)
 

@@ -265,7 +265,7 @@ def test_add_and_norm_do_what_the_change_says(translator: Translator, change: Ch
 def test_without_add_or_norm_the_model_writes_what_its_own_passes_say(
     translator: Translator, change: Change
 ) -> None:
-    source = translator._source_ids(TEXT)
+    source = translator._source(TEXT)
     written = greedy_changed(translator.model, source, change)
     assert written == greedy_without_cache(translator.model, source, change)
     trace = translator.trace(TEXT, written, change)

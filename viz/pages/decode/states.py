@@ -45,8 +45,8 @@ def draw(scene: Scene) -> None:
     ]
     race.show(runners, tick, view.palette(), lambda at: view.place(dec_tick=at))
     if "cross" in other.kinds:  # what is framed tick by tick, as one map
-        there = replace(scene.here, kind="cross", layer=0, head=0, row=0, column=None, mean=False)
-        download.picture(there, other)
+        head = replace(scene.here, kind="cross", layer=0, head=0, row=0, column=None, mean=False)
+        download.picture(head, other)
     st.caption(words[f"states, {way}"])
     for name, trace in ((rival, other), (cache.MODEL, own)):
         st.text(_("{name}: {text}").format(name=name, text=trace.translation or _("(nothing)")))

@@ -46,7 +46,8 @@ def pinned() -> str:
     )
     kept = sorted({block for block in entries if not APART.fullmatch(name(block))})
     head = (
-        "# Made by `make lock` from requirements*.txt: everything but torch. deploy/lock.py says how to use it.\n"
+        "# Made by `make lock` from requirements*.txt: everything but torch. "
+        "deploy/lock.py says how to use it.\n"
     )
     return head + "".join(kept)
 

@@ -48,9 +48,7 @@ def padding(bare: Trace, masked: Sequence[Trace], unmasked: Sequence[Trace], lay
             _("largest change of log p, masked"): [f"{moved(trace):.1e}" for trace in masked],
             _("not masked"): [f"{moved(trace):.2f}" for trace in unmasked],
             _("share read from pads, not masked"): [
-                percent(
-                    float(trace.weights(kind)[layer, :, :queries, size:].sum(axis=-1).mean())
-                )
+                percent(float(trace.weights(kind)[layer, :, :queries, size:].sum(axis=-1).mean()))
                 for trace in unmasked
             ],
         }

@@ -162,7 +162,7 @@ def judged(offered: Offers) -> list[str]:
     They read it as it was before the run, so a new run begins then, in which it is said what was wrong.
     """
     found: list[str] = [*st.session_state.pop("told", []), *judge(st.query_params, offered)]
-    if endless := [name for name in offered if any(map(_endless, st.query_params.get_all(name)))]:
+    if endless := [name for name in offered if _endless(name, offered)]:
         for name in endless:
             del st.query_params[name]
         st.session_state["told"] = found
@@ -170,11 +170,17 @@ def judged(offered: Offers) -> list[str]:
     return found
 
 
-def _endless(value: str) -> bool:
-    try:
-        return math.isinf(float(value))
-    except ValueError:
-        return False
+def _endless(name: str, offered: Offers) -> bool:
+    """Whether the address holds a number without end where none is offered: a temperature may be "inf"."""
+
+    def number(value: str) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            return 0.0
+
+    values = st.query_params.get_all(name)
+    return any(math.isinf(number(value)) and value not in offered[name] for value in values)
 
 
 def check(name: str, values: Iterable[object]) -> None:
@@ -183,7 +189,7 @@ def check(name: str, values: Iterable[object]) -> None:
     for value in filter(None, st.query_params.get_all(name)):
         for complaint in judge({name: value}, offered):
             st.warning(plain(complaint))
-    if any(map(_endless, st.query_params.get_all(name))):
+    if _endless(name, offered):
         judged(offered)
 
 
